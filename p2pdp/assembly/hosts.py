@@ -25,8 +25,11 @@ from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.services.bootstrap import Bootstrap, Deciding
 from p2pdp.services.curator import Curator, Reports
+from p2pdp.tasks.inputs import Learning
 from p2pdp.tasks.reports import ReportInputs, open_report
 from p2pdp.wire.codec import pack_value, unpack_value
+
+Work = Callable[..., Any]
 
 
 def timing_of(run: RunPlan) -> Timing:
@@ -64,8 +67,12 @@ def user_host(
     tap: Tap | None = None,
     *,
     live_min: int = 0,
+    beside: Callable[[Work], Work] | None = None,
 ) -> Host:
-    """Make a user's host. `rows` are its bounded data; a restart takes the inputs that its private ledger keeps."""
+    """Make a user's host. `rows` are its bounded data; a restart takes the inputs that its private ledger keeps.
+
+    What learns takes its gradients by what `beside` makes of the work.
+    """
     if rows is not None and run.rows is not None and len(rows) != run.rows[credentials.me]:
         raise Refused(f"this node stated {run.rows[credentials.me]:,} rows when it enrolled, and has {len(rows):,} now")
     if journal.inputs is not None:
@@ -82,6 +89,8 @@ def user_host(
             journal.note(f"clipped {clipped}", entropy.salt())
     if isinstance(inputs, ReportInputs):
         inputs = inputs.sealed_with(partial(seal_to, credentials.roster.entry(CURATOR).box))
+    if beside is not None and isinstance(inputs, Learning):
+        inputs.gradient = beside(inputs.gradient)
     machine = run.machine(credentials.me, credentials.neighbours, inputs)
     neighbours = None if credentials.neighbours is None else list(credentials.neighbours)
     out_max = run.n - max(live_min, run.spec.run.live_min)

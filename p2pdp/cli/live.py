@@ -118,7 +118,7 @@ def check_verified(result: Result) -> None:
 
 def show(result: Result, *, as_json: bool) -> None:
     if as_json:
-        print_document(result.to_json())
+        print_document(result.as_written())
         return
     from p2pdp.cli.tables import show_result
 

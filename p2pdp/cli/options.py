@@ -46,7 +46,7 @@ def naming(spec: Path) -> Iterator[None]:
 
 
 def print_document(document: Any) -> None:
-    from p2pdp.files.folder import json_pieces
+    from p2pdp.files.json_text import json_pieces
 
     for piece in json_pieces(document):
         print(piece, end="")

@@ -129,7 +129,7 @@ def _result_rows(result: Result) -> list[tuple[str, str]]:
 def _estimate_rows(result: Result) -> list[tuple[str, str]]:
     """Return the estimate's rows; where nothing is published, users' own. Histograms of walks count every visit."""
     from p2pdp.protocols import protocol
-    from p2pdp.report.result import of_users
+    from p2pdp.report.own_results import of_users
 
     users = of_users(result.outputs) if result.estimate is None else None
     if users is not None:

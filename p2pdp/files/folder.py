@@ -18,9 +18,9 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.spec import Spec
 from p2pdp.crypto.identity import RunKey
 from p2pdp.crypto.roster import Roster, RosterError
+from p2pdp.files.json_text import json_pieces
 from p2pdp.files.ledgers import cut_torn_tail, ledger_at
 from p2pdp.files.reading import in_folder, read_text, unpacked
 from p2pdp.files.skeletons import check_key, read_skeleton
@@ -38,8 +39,6 @@ from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.stored import Ledger, skeleton_of
 from p2pdp.replay.evidence import Evidence
 
-_JSON: Final = json.JSONEncoder(indent=1, allow_nan=False)
-_PIECE_TOKENS: Final = 4096
 _MAGIC: Final = b"p2pdp export 01\n"
 SPEC_FILE: Final = "spec.toml"
 ROSTER_FILE: Final = "roster.json"
@@ -197,15 +196,8 @@ def write_arrays(path: Path, arrays: Mapping[str, Any]) -> None:
 
 
 def to_json(document: Mapping[str, Any]) -> str:
-    """Encode JSON in the one form that p2pdp writes: strict, so infinities must have become "inf" before."""
+    """Encode JSON in the one form that p2pdp writes (`json_text.py`)."""
     return "".join(json_pieces(document))
-
-
-def json_pieces(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield this text in pieces: with results of many numbers it takes more memory than they do."""
-    tokens = _JSON.iterencode(document)
-    while piece := "".join(islice(tokens, _PIECE_TOKENS)):
-        yield piece
 
 
 def read_json(path: Path) -> dict[str, Any]:

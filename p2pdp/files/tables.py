@@ -158,11 +158,12 @@ def _read_npy(data: DataPart, choose: Choose) -> Table:
         raise UsageError(f"{path}: is not a whole npy file of numbers.") from None
     if array.dtype.kind not in "iuf" or array.ndim not in (1, 2):
         raise UsageError(f"{path}: must hold a list or a table of plain numbers.")
-    rows = array.astype(np.float64).reshape(len(array), -1 if len(array) else 1)
+    rows = array.astype(np.float64, copy=False).reshape(len(array), -1 if len(array) else 1)
     names = tuple(range(rows.shape[1]))
     chosen = choose(names)
     groups = None if data.groups is None else tuple(rows[:, _split_place(data, names, path)].tolist())
-    return Table(path, rows[:, list(chosen)], "row", range(len(rows)), chosen, groups)
+    used = rows if chosen == names else rows[:, list(chosen)]
+    return Table(path, used, "row", range(len(rows)), chosen, groups)
 
 
 def _split_lines(data: DataPart, path: str) -> tuple[list[int], list[list[str]]]:

@@ -17,10 +17,11 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import Output
+from p2pdp.node.aside import Aside
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk, write_durably
 from p2pdp.peer.effects import Effects
@@ -76,6 +77,7 @@ class HostShell:
         self._wake_at_s = 0.0
         self._stopped = False
         self._idles = False
+        self._aside: Aside[Effects] | None = None
         self.transport: Transport | None = None
         self.host: Host | None = None
         self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -83,7 +85,40 @@ class HostShell:
 
     def begin(self, host: Host) -> None:
         self.host = host
-        self.carry_out(host.begin(self._clock.now_s()))
+        self.carry_out(self._called(partial(host.begin, self._clock.now_s())))
+
+    def beside(self, work: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what does this work of the host's machine aside where it takes long."""
+        self._aside = Aside(partial(self.safely, self._worked))
+        return self._aside.does(work)
+
+    def _called(self, act: Callable[[], Effects]) -> Effects:
+        """Call the host; if its machine works now, return what is to be done before that is over."""
+        found = act() if self._aside is None else self._aside.call(act)
+        return self._begin_work() if found is None else found
+
+    @property
+    def _works(self) -> bool:
+        return self._aside is not None and self._aside.working
+
+    def _begin_work(self) -> Effects:
+        assert self.host is not None
+        return self.host.after(self.host.meanwhile.begin, self._clock.now_s())
+
+    def _worked(self) -> None:
+        """Go on with the call whose work is done, then with what came meanwhile."""
+        host, aside = self.host, self._aside
+        assert host is not None
+        assert aside is not None
+        if host.stopped:  # it must not draw any more
+            aside.leave()
+            return
+        host.meanwhile.end(self._clock.now_s())
+        found = aside.go_on()
+        self.carry_out(self._begin_work() if found is None else found)
+        while host.meanwhile.kept and not (self._works or self._stopped):
+            now_s = self._clock.now_s()
+            self.carry_out(self._called(partial(host.after, host.meanwhile.next_kept, now_s)))
 
     def fail(self, error: BaseException) -> None:
         """Stop; the error goes to whoever awaits `ended`."""
@@ -113,10 +148,11 @@ class HostShell:
                 self._arrivals += 1
                 now_s = self._clock.now_s()
                 stranger = origin in transport.strangers
-                fast = host.fast_frame
+                aside = self._aside
+                fast = None if aside is not None and aside.working else host.fast_frame
                 hop = None if stranger or fast is None else fast(frame, now_s)
                 if hop is None:
-                    effects = host.full_frame(frame, now_s)
+                    effects = self._took(host, frame, now_s)
                     self.carry_out(self._from_stranger(origin, effects) if stranger else effects)
                     return
                 writes, frames, wake_at_s = hop  # what little `carry_out` would do with it
@@ -131,6 +167,11 @@ class HostShell:
                     self._idle_soon()
         except Exception as error:  # noqa: BLE001  (as in `safely`, without its cost for each frame)
             self.fail(error)
+
+    def _took(self, host: Host, frame: bytes, now_s: float) -> Effects:
+        if self._works:
+            return host.after(partial(host.meanwhile.frame, frame), now_s)
+        return self._called(partial(host.full_frame, frame, now_s))
 
     def lost(self, peer: Peer) -> None:
         self.safely(lambda: self._on_lost(peer) if self.host is None else self._greet(peer, there=False))
@@ -222,7 +263,8 @@ class HostShell:
         if self.host is not None:
             if self._slowness is not None:
                 self.host.slowness = self._slowness()
-            self.carry_out(self.host.wake(self._clock.now_s()))
+            wake = partial(self.host.wake, self._clock.now_s())
+            self.carry_out(wake() if self._works else self._called(wake))
 
     def write_totals(self, folder: Path) -> None:
         """Write what only this process knows: bytes sent and fault counts by kind."""
@@ -231,6 +273,8 @@ class HostShell:
 
     def stop(self) -> None:
         self._stopped = True
+        if self._aside is not None and self._works:
+            self._aside.leave()
         if self._wake is not None:
             self._wake.cancel()
         self._disk.close()

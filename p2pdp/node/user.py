@@ -274,6 +274,7 @@ class UserNode:
             skeleton,
             self._disk.tap,
             live_min=self._settings.live_min,
+            beside=self._shell.beside,
         )
         self._shell.begin(host)
         if remote is not None:

@@ -30,6 +30,8 @@ from p2pdp.peer.effects import Effects, Entropy, HopEffects, Timing
 from p2pdp.peer.fast_exchange import FastExchange
 from p2pdp.peer.fast_path import FastPath
 from p2pdp.peer.lifecycle import Ending, prepare, refused, run_again
+from p2pdp.peer.link import Link
+from p2pdp.peer.meanwhile import Meanwhile
 from p2pdp.peer.outbox import FaultLog, Outbox
 from p2pdp.peer.payloads import Arrival
 from p2pdp.peer.peers import Check, Peers, read_message
@@ -97,6 +99,7 @@ class Host:
         self.wants_idle = False  # for `idle`, when there is nothing else to do
         self.slowness = 1.0  # of this machine, as `Watch.look` takes it; what follows from it is recorded
         self.over = False  # its process need not go on
+        self.meanwhile = Meanwhile(self._peers, self._read)
 
     def begin(self, now_s: float) -> Effects:
         """Open a new ledger and start, or rejoin with a stored one, even if it has no event of the machine."""
@@ -130,11 +133,15 @@ class Host:
         if isinstance(begun, Step):
             self._carry(begun, now_s)
         elif (link := begun or self._peers.open(data)) is not None:
-            self._take(self._peers.read(link, now_s), now_s)
-            self._complain_of(link.peer, now_s)
+            self._read(link, now_s)
         if self._peers.silent and not self._peers.expected_hellos:
             self._rejoin(now_s)
         return self._effects(now_s)
+
+    def _read(self, link: Link, now_s: float) -> None:
+        """Take what was opened."""
+        self._take(self._peers.read(link, now_s), now_s)
+        self._complain_of(link.peer, now_s)
 
     def connected(self, peer: Peer, now_s: float) -> Effects:
         """Compare numbers with a peer on a new connection, then send again what it lacks."""
@@ -147,7 +154,9 @@ class Host:
         self._catch_up()
         if self._peers.rolled_back:
             return self._effects(now_s)
-        if self._peers.silent:
+        if self.meanwhile.works:
+            self._peers.tick(now_s)
+        elif self._peers.silent:
             if self._rejoin_by_s is not None and now_s >= self._rejoin_by_s:
                 self._rejoin(now_s)
             else:
@@ -163,6 +172,11 @@ class Host:
                 self._event(WOKEN, (now_s,), Woken(), now_s)
             if self.closed and not self._ending.handed_in:
                 self._ending.hand_in(now_s)
+        return self._effects(now_s)
+
+    def after(self, act: Callable[[float], None], now_s: float) -> Effects:
+        """Do something of `meanwhile`."""
+        act(now_s)
         return self._effects(now_s)
 
     def idle(self, now_s: float) -> Effects:
@@ -376,6 +390,8 @@ class Host:
         peers = self._peers
         if peers.rolled_back:
             return None
+        if self.meanwhile.works:
+            return peers.acknowledgements.wake_at_s
         if peers.silent:
             retry_s = now_s + self._timing.resend_s / 4  # so often that hardly any loss leaves all unanswered
             return None if self._rejoin_by_s is None else min(retry_s, self._rejoin_by_s)

@@ -7,7 +7,6 @@ analysis says how.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -22,6 +21,7 @@ from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.report.display import Pictured, baseline_errors, bound_line, facts_markup, people, verdict_markup
 from p2pdp.report.documents import plain, verdict_document
+from p2pdp.report.own_results import OwnResults
 from p2pdp.report.page.markup import Markup
 from p2pdp.report.page.words import number
 
@@ -72,7 +72,7 @@ class Result(Pictured):
     standard_error: Number
     truth: Number
     error: Number
-    outputs: list[dict[str, Any]]
+    outputs: Sequence[dict[str, Any]]
     baselines: dict[str, dict[str, Any]]
     missing: list[int]
     faults: dict[str, int]
@@ -96,7 +96,16 @@ class Result(Pictured):
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of `result.json`; with the folder, that of the commands."""
+        return self._document(plain([*self.outputs]))
+
+    def as_written(self) -> dict[str, Any]:
+        """Return this document for `json_pieces`: users' own results are arrays."""
+        own = self.outputs
+        return self._document(own.as_arrays() if isinstance(own, OwnResults) else plain([*own]))
+
+    def _document(self, outputs: list[Any]) -> dict[str, Any]:
         document = {item.name: getattr(self, item.name) for item in fields(self)}
+        document["outputs"] = []
         if self.trials is None:
             del document["trials"]
         else:
@@ -105,7 +114,7 @@ class Result(Pictured):
             if document[name] is None:
                 del document[name]
         found: dict[str, Any] = plain(document)
-        return found
+        return {**found, "outputs": outputs}
 
     def _said(self) -> list[str]:
         if self.stopped is not None:
@@ -210,10 +219,7 @@ def make_result(
         standard_error=estimate.standard_error,
         truth=truth,
         error=error_of(run, found, estimate.value, truth),
-        outputs=[
-            {"user": user, "value": plain_value(value), "collected_by_launcher": True}
-            for user, value in sorted(found.finals.items())
-        ],
+        outputs=OwnResults(found.finals),
         baselines=comparison.baselines,
         scores=comparison.scores,
         curves=comparison.curves,
@@ -260,29 +266,6 @@ def _told_by(run: RunPlan, found: Outcome, around: Circumstances) -> dict[str, A
         "faults": dict(sorted(around.faults.items())),
         "traced": around.traced or None,
     }
-
-
-class OfUsers(NamedTuple):
-    """Users' own results: their mean, and how far the one that is furthest off is from it, for each number."""
-
-    mean: Number
-    furthest: Number
-
-
-def of_users(outputs: Sequence[Mapping[str, Any]]) -> OfUsers | None:
-    """Summarize users' own results where nothing is published; None where nobody's result is here."""
-    rows = [one["value"] if isinstance(one["value"], list) else [one["value"]] for one in outputs]
-    if not rows:
-        return None
-    mean = [math.fsum(column) / len(rows) for column in zip(*rows, strict=True)]
-    furthest = [max(abs(row[place] - middle) for row in rows) for place, middle in enumerate(mean)]
-    vector = isinstance(outputs[0]["value"], list)
-    return OfUsers(mean, furthest) if vector else OfUsers(mean[0], furthest[0])
-
-
-def plain_value(value: Any) -> Number:
-    """Return a float, or the floats of a vector."""
-    return [float(part) for part in value] if hasattr(value, "__len__") else float(value)
 
 
 Baselines = dict[str, dict[str, Any]]

@@ -320,13 +320,13 @@ def _collect(spec: Spec, folder: BootstrapFolder, plan: Planner, notify: Notify)
     told_messages = result.messages if whole else None
     result = replace(result, startup_seconds=startup_s, messages=told_messages, audit_problem=problem)
     if audited is not None:
-        audited.save(folder.path, result.to_json())
+        audited.save(folder.path, result.as_written())
     elif problem is not None:
         save_failure(folder.path, result)
     save_model(folder.path, run, result)
     public = public_examples(with_measures(spec), run.dimensions)
     save_edition(folder.path, edition_of(replace(run, public=public), evidence, around, failed=problem is not None))
-    write_json(folder.path / RESULT_FILE, result.to_json(), secret=True)
+    write_json(folder.path / RESULT_FILE, result.as_written(), secret=True)
     return replace(result, folder=str(folder.path))
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from p2pdp.assembly.outcome import Outcome, outcome
 from p2pdp.auditor.verify import excluded_in
@@ -18,6 +18,7 @@ from p2pdp.core.endings import RunStopped, why_stopped
 from p2pdp.core.errors import Refused, RunFailed, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.spec import REAL_DATA, Spec
+from p2pdp.files.checks import learns
 from p2pdp.files.data import public_examples
 from p2pdp.files.folder import RESULT_FILE, ROSTER_FILE, holds, read_document, write_json, write_text
 from p2pdp.files.given import GRAPH_FILE, edges_text
@@ -38,6 +39,8 @@ from p2pdp.runs.plan import planned_of
 from p2pdp.runs.prepared import save_model, sensitivity, with_task
 from p2pdp.runs.same_data import check_same_data, slots_in
 from p2pdp.transports.registry import transport_kind
+
+ROWS_KEPT: Final = 1 << 19  # numbers in them, of rows that are asked for a few times
 
 OnEvent = Callable[[dict[str, Any]], None]
 
@@ -176,19 +179,21 @@ def _collect(job: Job, folder: RunFolder, given: Spec) -> Result:
         write_json(folder.path / RESULT_FILE, stopped_result(run, collected, around, why).to_json(), secret=True)
         raise RunStopped(why_stopped(*why))
 
-    @cache
+    # What learns asks for the same rows again and again.
+    @lru_cache(None if learns(run.spec) else max(1, ROWS_KEPT // run.dimensions))
     def rows(user: Peer) -> Any:
         return job.own_rows(roster.n, user, slots[user])
 
     result = make_result(run, collected, around, rows if problem is None else None, sensitivity(run), verdict)
     startup_s = max(0.0, collected.go_s - folder.started_s)
     result = replace(result, startup_seconds=startup_s, audit_problem=problem)
+    written = result.as_written()
     if audited is not None:
-        audited.save(folder.path, result.to_json())
+        audited.save(folder.path, written)
     elif problem is not None:
         save_failure(folder.path, result)
     save_model(folder.path, run, result)
-    write_json(folder.path / RESULT_FILE, result.to_json(), secret=True)
+    write_json(folder.path / RESULT_FILE, written, secret=True)
     return replace(result, folder=str(folder.path))
 
 

@@ -66,7 +66,7 @@ def simulate_spec(
         folders.write_text(place / folders.SPEC_FILE, first.text)
     if result.stopped is None:
         save_model(place, first.run, result)
-    folders.write_json(place / folders.RESULT_FILE, result.to_json(), secret=True)
+    folders.write_json(place / folders.RESULT_FILE, result.as_written(), secret=True)
     _check_stopped(result)
     return replace(result, folder=str(place))
 
@@ -75,7 +75,7 @@ def _save_again(kept: Sequence[Audited], place: Path | None, result: Result) -> 
     """Write the report of the first trial once more, with the means over all."""
     for audited in kept if result.scores is not None else ():
         if place is not None:
-            audited.save(place, result.to_json())
+            audited.save(place, result.as_written())
 
 
 def _with_trials(first: Result, others: Iterable[Result]) -> Result:
@@ -240,7 +240,7 @@ def _world_results(
         result = simulated.result(None if audited is None else audited.verdict, block.again(number, sigmas))
         sigmas = block.noise(number, result, sigmas)
         if place is not None and audited is not None:
-            audited.save(place, result.to_json())
+            audited.save(place, result.as_written())
             keep(audited)
         yield result
 

@@ -11,8 +11,8 @@ linear in what it was made of: its form is then a *trace*, all that went into it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol, runtime_checkable
 
 from p2pdp.core.ids import Peer
 from p2pdp.core.values import GRADIENT, ZERO_FORM, LinearForm, Source
@@ -29,6 +29,13 @@ class Inputs(Protocol):
 
     def report(self, visit: int, response: Any) -> Any:
         """Return the contribution randomized: `response` is a randomized-response draw (-1 keeps the truth)."""
+
+
+@runtime_checkable
+class Learning(Protocol):
+    """Inputs whose contributions are gradients, which may take long to compute."""
+
+    gradient: Callable[..., Any]
 
 
 class NumberInputs:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from p2pdp.core.errors import NotReady
 from p2pdp.ledger.journal import VIEW
 from p2pdp.ledger.records import LEDGER_MAGIC
+from p2pdp.node import aside
 from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk
 from p2pdp.node.loops import new_event_loop
@@ -353,3 +355,94 @@ async def test_totals_count_bytes_and_faults(tmp_path: Path) -> None:
     shell.write_totals(tmp_path)
     assert json.loads((tmp_path / TOTALS_FILE).read_text()) == {"bytes": 8, "faults": {"gap": 2}}
     shell.stop()
+
+
+class Works(Toy):
+    """A host whose call `frame` comes to work that lasts until a test ends it."""
+
+    def __init__(self, shell: HostShell) -> None:
+        super().__init__()
+        self.gate = threading.Event()
+        self.work = shell.beside(lambda: self.gate.wait(30.0))
+        self.meanwhile = self
+        self.kept: list[bytes] = []
+
+    def full_frame(self, _data: bytes, _now_s: float) -> Effects:
+        self.calls.append("before")
+        self.work()
+        return self._call("frame")
+
+    def after(self, act: Callable[[float], None], now_s: float) -> Effects:
+        act(now_s)
+        return Effects(frames=((1, b"meanwhile"),))
+
+    def begin(self, _now_s: float) -> Effects:  # of the host, and of what it does meanwhile
+        return self._call("begin")
+
+    def frame(self, data: bytes, _now_s: float) -> None:
+        self.calls.append("meanwhile")
+        self.kept.append(data)
+
+    def end(self, _now_s: float) -> None:
+        self.calls.append("end")
+
+    def next_kept(self, _now_s: float) -> None:
+        self.calls.append(f"kept {len(self.kept.pop())}")
+
+
+def working(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[HostShell, Wire, Works]:
+    monkeypatch.setattr(aside, "LONG_S", 0.0)
+    shell, wire = shell_in(folder)
+    toy = Works(shell)
+    shell.begin(cast("Host", toy))
+    shell.arrived("known", BOXED)
+    return shell, wire, toy
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30.0):
+        while not holds():  # noqa: ASYNC110  (the toy has no event to wait for)
+            await asyncio.sleep(0)
+
+
+async def test_while_a_machine_works_frames_are_taken_and_wakes_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell, wire, toy = working(tmp_path, monkeypatch)
+    toy.effects = Effects(writes=((VIEW, LEDGER_MAGIC),), frames=((2, b"found"),))
+    shell.arrived("known", BOXED)
+    shell.safely(lambda: shell._read_first(0, 0, 0))
+    assert toy.calls == ["begin", "before", "begin", "meanwhile", "wake"]
+    toy.gate.set()
+    await until(lambda: toy.calls[-1].startswith("kept"))
+    assert toy.calls[5:] == ["end", "frame", "kept 6"]
+    assert wire.sent[-2:] == [(2, b"found", 2 * LEDGER_MAGIC), (1, b"meanwhile", 2 * LEDGER_MAGIC)]
+    shell.stop()
+
+
+async def test_an_error_after_work_ends_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell, wire, toy = working(tmp_path, monkeypatch)
+    toy.error = NotReady("disk full")
+    toy.gate.set()
+    with pytest.raises(NotReady, match="disk full"):
+        await asyncio.wait_for(shell.ended, 30.0)
+    shell.arrived("known", BOXED)
+    assert toy.calls == ["begin", "before", "begin", "end", "frame"]
+    assert [frame for _, frame, _ in wire.sent] == [b"meanwhile"]
+
+
+@pytest.mark.parametrize("how", ["stopped", "rolled back"])
+async def test_a_call_that_works_does_not_go_on_after_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    shell, _, toy = working(tmp_path, monkeypatch)
+    thread = next(one for one in threading.enumerate() if one.name == "aside")
+    if how == "stopped":
+        shell.stop()
+    else:
+        toy.stopped = True
+    toy.gate.set()
+    await until(lambda: not thread.is_alive())
+    assert toy.calls == ["begin", "before", "begin"]
+    if how != "stopped":
+        shell.stop()

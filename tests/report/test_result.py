@@ -14,7 +14,7 @@ from p2pdp.protocols.gossip.analysis.fast import fast_gossip_descent
 from p2pdp.protocols.learning import SCORES
 from p2pdp.protocols.walk.analysis.fast import fast_descents, fast_outcome
 from p2pdp.protocols.walk.analysis.outcome_descent import sigmas_of
-from p2pdp.report.result import Circumstances, Level, Result, Sight, Trial, compared, make_result, of_users
+from p2pdp.report.result import Circumstances, Level, Result, Sight, Trial, compared, make_result
 from p2pdp.runs.prepared import prepare
 from p2pdp.tasks.descending import Population
 from tests.support import gossip_learners
@@ -97,14 +97,6 @@ def test_a_trusted_curator_is_never_worse_for_histograms(epsilon: float) -> None
     assert isinstance(local, list)
     assert isinstance(central, list)
     assert all(0.0 < theirs <= ours for theirs, ours in zip(central, local, strict=True))
-
-
-def test_users_own_results_have_a_mean_and_one_that_is_furthest_from_it() -> None:
-    numbers = [{"user": user, "value": value} for user, value in enumerate([1.0, 2.0, 6.0])]
-    assert of_users(numbers) == (3.0, 3.0)
-    vectors = [{"user": user, "value": value} for user, value in enumerate([[1.0, 0.0], [3.0, 0.0]])]
-    assert of_users(vectors) == ([2.0, 0.0], [1.0, 0.0])
-    assert of_users([]) is None
 
 
 BEFOREHAND = Level(sensitivity=None, epsilon=2.0, delta=1e-5, given_paths=False)

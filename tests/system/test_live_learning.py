@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
 
+import p2pdp
 from p2pdp.auditor.verify import COMPLETE
+from p2pdp.core.arrays import Floats
+from p2pdp.files.spec import parse_spec
 from p2pdp.runs.audit import audit, verify
 from p2pdp.runs.prepared import MODEL_FILE
+from p2pdp.tasks.examples import Examples
 from tests.support.gossip_learners import gossip_learning
 from tests.support.launched import ROLES, Launched, judge_folder
 from tests.support.learners import learning
@@ -57,3 +62,33 @@ def test_learners_by_gossip_and_bootstrap_are_killed(tmp_path: Path) -> None:
     with np.load(run.folder / MODEL_FILE) as model:
         assert model["model"].tolist() == [output["value"] for output in result["outputs"]]
     assert not any(str(number) in run.other for number in result["outputs"][0]["value"])
+
+
+STEP_S = 4.0
+
+
+class SlowAtFirst(p2pdp.Objective):
+    """Least squares, whose first step takes several times as long as silence that puts a user out."""
+
+    def dimension(self, columns: int) -> int:
+        return columns
+
+    def loss(self, model: Floats, examples: Examples) -> float:
+        return float(((examples.features @ model - examples.targets) ** 2).mean())
+
+    def gradient(self, model: Floats, examples: Examples) -> Floats:
+        off = examples.features @ model - examples.targets
+        return np.asarray(2.0 * off @ examples.features / len(examples))
+
+    def clipped_gradient(self, model: Floats, examples: Examples, clip: float) -> Floats:
+        if not model.any():
+            time.sleep(STEP_S)
+        return super().clipped_gradient(model, examples, clip)
+
+
+def test_a_user_that_computes_for_long_is_not_taken_for_silent(tmp_path: Path) -> None:
+    text = learning(4, 8, task='kind = "own"\nclip = 1.0\nrate = 0.05').replace("seed = 3\n", "patience_s = 0.6\n")
+    result = p2pdp.run(parse_spec(text, None), task=SlowAtFirst(), out=tmp_path / "run")
+    assert result.seconds > STEP_S
+    assert (result.missing, result.hops) == ([], 8)
+    assert verify(tmp_path / "run").verified == COMPLETE

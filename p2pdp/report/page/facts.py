@@ -265,7 +265,7 @@ def curves_of(document: Document) -> LearningCurves:
 def _users(document: Document) -> dict[str, Any]:
     if document["estimate"] is not None:
         return {}
-    from p2pdp.report.result import of_users
+    from p2pdp.report.own_results import of_users
 
     found = of_users(document["outputs"])
     return {} if found is None else {"users_mean": _numbers(found.mean), "users_furthest": _numbers(found.furthest)}

@@ -66,7 +66,9 @@ def count_rows(run: RunPlan, found: Outcome) -> None:
 
 def truth_of(run: RunPlan, found: Outcome, rows: Callable[[Peer], Any]) -> Number:
     """Return the same mean of the values themselves: weighted by shares if results are published, else plain."""
-    values = np.array([_value_of(run, rows(user)) for user in range(run.n)])
+    values = np.empty((run.n, *(run.plan.shape or (1,))))
+    for user in range(run.n):
+        values[user] = _value_of(run, rows(user))
     scale, left = per_row(run, found), set(range(run.n))
     even = np.full(run.n, 1.0 / run.n)
     if scale is not None:
@@ -104,11 +106,20 @@ def error_of(run: RunPlan, found: Outcome, estimate: Number, truth: Number) -> N
     if estimate is not None:
         off = np.asarray(estimate) - np.asarray(truth)
     elif found.finals:
-        each = np.array([np.asarray(value) for _, value in sorted(found.finals.items())]) - np.asarray(truth)
-        off = np.sqrt((each**2).mean(axis=0))
+        off = _root_mean_square([value for _, value in sorted(found.finals.items())], np.asarray(truth))
     else:
         return None
     return [float(part) for part in off] if run.plan.shape else float(off)
+
+
+def _root_mean_square(values: Sequence[Any], truth: Floats) -> Any:
+    """Return how far values are from the truth; of many numbers no further table is made."""
+    if truth.size == 1:
+        return np.sqrt(((np.array(values) - truth) ** 2).mean(axis=0))
+    squares = np.zeros(truth.shape)
+    for value in values:
+        squares += (value - truth) ** 2
+    return np.sqrt(squares / len(values))
 
 
 def _rows(run: RunPlan, recorded: Recorded, users: Sequence[Peer]) -> tuple[Floats | None, Floats | None]:

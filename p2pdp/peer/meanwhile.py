@@ -1,0 +1,64 @@
+"""The part of a host that goes on while its machine works, in the midst of a call (`node/aside.py`).
+
+Links answer questions, learn what was acknowledged, and send again what was not. A message waits until the work is
+over, and so does whatever comes behind it: it is neither recorded nor acknowledged before. What waits is bounded; the
+rest is dropped, and comes again.
+
+Guarantee: nothing here calls the machine, draws, or records more than what was to be recorded at that point of the
+call.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from p2pdp.peer.link import Link
+from p2pdp.peer.payloads import DATA
+from p2pdp.peer.peers import Peers
+
+_DATA: Final = bytes((DATA,))
+FRAMES_MAX: Final = 1024
+BYTES_MAX: Final = 32 * 1024 * 1024
+
+
+class Meanwhile:
+    """`take` is the host's way to take what was opened, for when the work is over."""
+
+    def __init__(self, peers: Peers, take: Callable[[Link, float], None]) -> None:
+        self._peers = peers
+        self._take = take
+        self._kept: deque[tuple[Link, bytes]] = deque()
+        self._bytes = 0
+        self.works = False
+
+    @property
+    def kept(self) -> bool:
+        return bool(self._kept)
+
+    def begin(self, _now_s: float) -> None:
+        self.works = True
+
+    def frame(self, data: bytes, now_s: float) -> None:
+        link = self._peers.open(data)
+        if link is None:
+            return
+        content = self._peers.content
+        if content[:1] != _DATA:
+            self._peers.read(link, now_s)
+        elif len(self._kept) < FRAMES_MAX and self._bytes + len(content) <= BYTES_MAX:
+            self._kept.append((link, content))
+            self._bytes += len(content)
+
+    def end(self, now_s: float) -> None:
+        """Take note that the call goes on; what it sends is sent now, and not when it began."""
+        self.works = False
+        self._peers.acknowledgements.now_s = now_s
+
+    def next_kept(self, now_s: float) -> None:
+        """Take the frame that was kept first."""
+        link, content = self._kept.popleft()
+        self._bytes -= len(content)
+        self._peers.content = content
+        self._take(link, now_s)
