@@ -23,7 +23,7 @@ Messages are stored as the packed bytes that crossed the wire.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -63,7 +63,6 @@ ARRIVED: Final = frozenset({RECEIVED, REFUSED})  # what takes a number of a link
 _hash: Final = partial(blake2b, digest_size=HASH_BYTES)
 _new_hash: Final = _hash().copy
 NO_VALUE_DIGEST: Final = _hash(b"").digest()
-_NO_VALUE: Final = (b"",)
 FIRST_PREVIOUS: Final = bytes(HASH_BYTES)
 HEAD_LABEL: Final = "p2pdp ledger head"  # what a signature is for
 EXCLUSION_LABEL: Final = "p2pdp exclusion"
@@ -128,28 +127,24 @@ class Chain:
         Each record is its kind and the fields of its body; `values` are the value parts, and `known` has by their
         places the digests of those that were hashed before.
         """
-        head, count = self.head, self.count
-        public: bytes = pack((FORMAT_VERSION, count, *records))
         digests = [
             (known.get(place) or digest_of(value)) if value else NO_VALUE_DIGEST for place, value in enumerate(values)
         ]
-        self.head = _hash(b"".join((head, public, *digests))).digest()
+        return self.linked(records, values, digests)
+
+    def linked(
+        self, records: Sequence[tuple[Any, ...]], values: Collection[bytes], digests: Collection[bytes]
+    ) -> bytes:
+        """Do the same where the digests of all value parts are known."""
+        head, count = self.head, self.count
+        public: bytes = pack((FORMAT_VERSION, count, *records))
+        whole = _new_hash()  # a copy takes no arguments to be sorted out
+        whole.update(b"".join((head, public, *digests)))
+        self.head = whole.digest()
         self.count = count + len(records)
         if max(map(len, values)) < LARGE_BYTES:
             return enveloped(pack((head, public, *values)))
         return large_entry(head, public, values, digests)
-
-    def hop_entry(
-        self, records: Sequence[tuple[Any, ...]], first: bytes, of_first: bytes, last: bytes, of_last: bytes
-    ) -> bytes:
-        """Do the same faster where only the first and the last record have a value part, whose digests are known."""
-        head, count, between = self.head, self.count, len(records) - 2
-        public: bytes = pack((FORMAT_VERSION, count, *records))
-        whole = _new_hash()
-        whole.update(head + public + of_first + NO_VALUE_DIGEST * between + of_last)
-        self.head = whole.digest()
-        self.count = count + between + 2
-        return enveloped(pack((head, public, first, *(_NO_VALUE * between), last)))
 
     def append(self, kind: int, body: tuple[Any, ...], value: bytes = b"") -> bytes:
         """Return the stored bytes of an entry of one record."""
@@ -243,7 +238,7 @@ def digest_of(value: bytes) -> bytes:
     """Return the digest of a value part."""
     if not value:
         return NO_VALUE_DIGEST
-    state = _new_hash()  # a copy takes no arguments to be sorted out
+    state = _new_hash()
     state.update(value)
     return state.digest()
 
