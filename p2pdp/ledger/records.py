@@ -2,12 +2,13 @@
 
 A ledger file is a magic line and then entries. An entry is its length, a checksum, and a MessagePack array of byte
 strings: hash of the entry before it, public part, and the value part of each of its records. Records of one event are
-one entry where that is possible, since each entry costs a hash and has to be written whole: what a crash tore is as if
-it had not happened. Events that led to no message may be in one entry with the next that did. The checksum tells what a crash or a disk did: bytes behind the last whole entry, whether they are
-a part of one, zeros or anything else, are a torn tail; but where a whole entry follows bytes that are none, the file is
-damaged, and nothing is cut off (`torn.py`). Where a large value part stands in an entry twice, as one vector that goes
-to several peers, the later place has a number in its stead: the place of the first among the entry's records. A
-skeleton is the same with each value part replaced by its BLAKE2b digest. The chain hashes
+one entry where that is possible, since each entry costs a hash and has to be written whole: what a crash tore is as
+if it had not happened. Events that led to no message may be in one entry with the next that did. The checksum tells
+what a crash or a disk did: bytes behind the last whole entry, whether they are a part of one, zeros or anything else,
+are a torn tail; but where a whole entry follows bytes that are none, the file is damaged, and nothing is cut off
+(`torn.py`). Where a large value part stands in an entry twice, as one vector that goes to several peers, the later
+place has a number in its stead: the place of the first among the entry's records. A skeleton is the same with each
+value part replaced by its BLAKE2b digest. The chain hashes
 
     previous hash || public part || BLAKE2b(value part) || BLAKE2b(value part) ...
 
