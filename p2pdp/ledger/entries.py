@@ -7,7 +7,7 @@ twice is stored once: the later place has the number of the first among the entr
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection
 from struct import Struct
 from typing import Any, Final
 
@@ -45,7 +45,7 @@ def enveloped(content: bytes) -> bytes:
     return _envelope(len(content), _crc32(content, len(content))) + content
 
 
-def large_entry(head: bytes, public: bytes, values: Sequence[bytes], digests: Sequence[bytes]) -> bytes:
+def large_entry(head: bytes, public: bytes, values: Collection[bytes], digests: Collection[bytes]) -> bytes:
     """Return an entry with large value parts, each of them copied once and stored once."""
     pieces = [_ENTRY_OF.pack(_ARRAY, 2 + len(values)), pack(head), pack(public)]
     first: dict[bytes, int] = {}

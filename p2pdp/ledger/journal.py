@@ -269,14 +269,21 @@ class Journal:
         bodies, parts, digests = self.bodies, self.parts, self.digests
         if not bodies:
             return
+        if len(digests) == len(bodies) <= ENTRY_RECORDS_MAX:  # places rise, so values and digests are in order
+            self.writes.append((VIEW, self.view.linked(bodies, parts.values(), digests.values())))
+        else:
+            self._link_any()
+        bodies.clear()
+        parts.clear()
+        digests.clear()
+
+    def _link_any(self) -> None:
+        bodies, parts, digests = self.bodies, self.parts, self.digests
         values = [parts.get(place, b"") for place in range(len(bodies))] if parts else [b""] * len(bodies)
         for at in range(0, len(bodies), ENTRY_RECORDS_MAX):
             until = at + ENTRY_RECORDS_MAX
             known = {place - at: digest for place, digest in digests.items()} if at else digests
             self.writes.append((VIEW, self.view.entry(bodies[at:until], values[at:until], known)))
-        bodies.clear()
-        parts.clear()
-        digests.clear()
 
     def take_writes(self) -> list[tuple[str, bytes]]:
         self._link()

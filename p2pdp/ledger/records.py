@@ -2,12 +2,13 @@
 
 A ledger file is a magic line and then entries. An entry is its length, a checksum, and a MessagePack array of byte
 strings: hash of the entry before it, public part, and the value part of each of its records. Records of one event are
-one entry where that is possible, since each entry costs a hash and has to be written whole: what a crash tore is as if
-it had not happened. The checksum tells what a crash or a disk did: bytes behind the last whole entry, whether they are
-a part of one, zeros or anything else, are a torn tail; but where a whole entry follows bytes that are none, the file is
-damaged, and nothing is cut off (`torn.py`). Where a large value part stands in an entry twice, as one vector that goes
-to several peers, the later place has a number in its stead: the place of the first among the entry's records. A
-skeleton is the same with each value part replaced by its BLAKE2b digest. The chain hashes
+one entry where that is possible, since each entry costs a hash and has to be written whole: what a crash tore is as
+if it had not happened. Events that led to no message may be in one entry with the next that did. The checksum tells
+what a crash or a disk did: bytes behind the last whole entry, whether they are a part of one, zeros or anything else,
+are a torn tail; but where a whole entry follows bytes that are none, the file is damaged, and nothing is cut off
+(`torn.py`). Where a large value part stands in an entry twice, as one vector that goes to several peers, the later
+place has a number in its stead: the place of the first among the entry's records. A skeleton is the same with each
+value part replaced by its BLAKE2b digest. The chain hashes
 
     previous hash || public part || BLAKE2b(value part) || BLAKE2b(value part) ...
 
@@ -23,7 +24,7 @@ Messages are stored as the packed bytes that crossed the wire.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b
@@ -63,7 +64,6 @@ ARRIVED: Final = frozenset({RECEIVED, REFUSED})  # what takes a number of a link
 _hash: Final = partial(blake2b, digest_size=HASH_BYTES)
 _new_hash: Final = _hash().copy
 NO_VALUE_DIGEST: Final = _hash(b"").digest()
-_NO_VALUE: Final = (b"",)
 FIRST_PREVIOUS: Final = bytes(HASH_BYTES)
 HEAD_LABEL: Final = "p2pdp ledger head"  # what a signature is for
 EXCLUSION_LABEL: Final = "p2pdp exclusion"
@@ -128,28 +128,24 @@ class Chain:
         Each record is its kind and the fields of its body; `values` are the value parts, and `known` has by their
         places the digests of those that were hashed before.
         """
-        head, count = self.head, self.count
-        public: bytes = pack((FORMAT_VERSION, count, *records))
         digests = [
             (known.get(place) or digest_of(value)) if value else NO_VALUE_DIGEST for place, value in enumerate(values)
         ]
-        self.head = _hash(b"".join((head, public, *digests))).digest()
+        return self.linked(records, values, digests)
+
+    def linked(
+        self, records: Sequence[tuple[Any, ...]], values: Collection[bytes], digests: Collection[bytes]
+    ) -> bytes:
+        """Do the same where the digests of all value parts are known."""
+        head, count = self.head, self.count
+        public: bytes = pack((FORMAT_VERSION, count, *records))
+        whole = _new_hash()  # a copy takes no arguments to be sorted out
+        whole.update(b"".join((head, public, *digests)))
+        self.head = whole.digest()
         self.count = count + len(records)
         if max(map(len, values)) < LARGE_BYTES:
             return enveloped(pack((head, public, *values)))
         return large_entry(head, public, values, digests)
-
-    def hop_entry(
-        self, records: Sequence[tuple[Any, ...]], first: bytes, of_first: bytes, last: bytes, of_last: bytes
-    ) -> bytes:
-        """Do the same faster where only the first and the last record have a value part, whose digests are known."""
-        head, count, between = self.head, self.count, len(records) - 2
-        public: bytes = pack((FORMAT_VERSION, count, *records))
-        whole = _new_hash()
-        whole.update(head + public + of_first + NO_VALUE_DIGEST * between + of_last)
-        self.head = whole.digest()
-        self.count = count + between + 2
-        return enveloped(pack((head, public, first, *(_NO_VALUE * between), last)))
 
     def append(self, kind: int, body: tuple[Any, ...], value: bytes = b"") -> bytes:
         """Return the stored bytes of an entry of one record."""
@@ -243,7 +239,7 @@ def digest_of(value: bytes) -> bytes:
     """Return the digest of a value part."""
     if not value:
         return NO_VALUE_DIGEST
-    state = _new_hash()  # a copy takes no arguments to be sorted out
+    state = _new_hash()
     state.update(value)
     return state.digest()
 

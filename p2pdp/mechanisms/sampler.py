@@ -24,7 +24,6 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import secrets
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -47,6 +46,8 @@ _CATEGORICAL: Final = ("randomized_response", "uniform_counts")
 _BITS: Final = ("uniform_bits", DITHER)
 _OPTIONS_MAX: Final = 2**63 - 1
 _KEY_BYTES: Final = 32
+_WORD_BYTES: Final = 8
+_WORDS: Final = 1 << (8 * _WORD_BYTES)
 
 Draws64 = Ints
 
@@ -64,7 +65,11 @@ class ExactSampler:
         return _whole_batch(os.urandom, mechanism, shape, count)
 
     def choice(self, options: int) -> int:
-        return secrets.randbelow(_checked_options(options))
+        """Return a uniform number below `options`: words above the last multiple of it are drawn again."""
+        most = _WORDS - _WORDS % _checked_options(options)
+        while (word := int.from_bytes(os.urandom(_WORD_BYTES), "little")) >= most:
+            pass
+        return word % options
 
 
 class StreamSampler:

@@ -208,7 +208,7 @@ class Acknowledgements:
             now_s = self.now_s
         if space.resend_at_s is None:
             space.moved_at_s = now_s
-            space.resend_at_s = now_s + self.resend_s + _on_its_way_s(space)
+            space.resend_at_s = now_s + self.resend_s + (_on_its_way_s(space) if space.large_bytes else 0.0)
         elif space.large_bytes:
             space.resend_at_s = max(space.resend_at_s, space.moved_at_s + self.resend_s + _on_its_way_s(space))
         if self.check_at_s is None:

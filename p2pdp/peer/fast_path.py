@@ -29,7 +29,16 @@ from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import Custody, Message, Send, Step
 from p2pdp.ledger.journal import VIEW, Journal
-from p2pdp.ledger.records import ENTRY_RECORDS_MAX, HASH_BYTES, OWN, RECEIVED, SALT_BYTES, SENT, packed_type
+from p2pdp.ledger.records import (
+    ENTRY_RECORDS_MAX,
+    HASH_BYTES,
+    NO_VALUE_DIGEST,
+    OWN,
+    RECEIVED,
+    SALT_BYTES,
+    SENT,
+    packed_type,
+)
 from p2pdp.peer.acknowledgements import SentMessage
 from p2pdp.peer.effects import Entropy, HopEffects
 from p2pdp.peer.link import Link
@@ -51,6 +60,7 @@ _ENOUGH: Final = 64  # gathered hops after which an idle moment is good for a re
 _WAITING_MAX: Final = 4 * _ENOUGH
 _STAYS_MAX: Final = ENTRY_RECORDS_MAX - 4  # records that are there already when another step here begins
 _read_head: Final = struct.Struct(">BII12xI").unpack_from  # as `DATA_HEAD`, without the tag
+_NO_VALUE, _NO_VALUE_DIGEST = (b"",), (NO_VALUE_DIGEST,)
 _value_digest: Final = blake2b(digest_size=HASH_BYTES).copy  # as `digest_of` and `digest_after`, without their calls
 _pack_int, _read_int = TAGGED_INT.pack, TAGGED_INT.unpack_from
 
@@ -214,7 +224,10 @@ class FastPath(UsualFrames):
         of_passed = hashed.digest()
         bodies.append((SENT, to, after))
         if len(parts) == 1:
-            entry = self._chain.hop_entry(bodies, came.part, came.part_digest, passed, of_passed)
+            between = len(bodies) - 2
+            values = came.part, *(_NO_VALUE * between), passed
+            digests = came.part_digest, *(_NO_VALUE_DIGEST * between), of_passed
+            entry = self._chain.linked(bodies, values, digests)
             bodies.clear()
             parts.clear()
         else:  # it stayed here for a while

@@ -20,6 +20,7 @@ from tests.support.runs import quiet
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The specs of real rounds and the arguments of bare ones, in order; the former take two seconds, then four."""
     found: list[Any] = []
+    spent: list[float] = []  # of processor time
 
     def real(text: str) -> dict[str, Any]:
         found.append(parse_spec(text, None))
@@ -29,8 +30,10 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     def bare(neighbours: Any, frame_bytes: int, rounds: int) -> float:
         found.append((len(neighbours), {len(one) for one in neighbours}, frame_bytes, rounds))
+        spent.append(0.16)
         return 1.0
 
+    monkeypatch.setattr(module, "cpu_s", lambda: sum(spent))
     monkeypatch.setattr(module, "measure_gossip", real)
     monkeypatch.setattr(module, "bare_rounds", bare)
     return found
@@ -43,8 +46,8 @@ def test_rates_are_those_of_the_rounds_and_bare_ones_take_turns_with_them(asked:
     assert measured == {
         "transport": "tcp", "nodes": 10, "degree": 4, "rounds": 20, "numbers": 1, "rounds_per_second": 5.0,
         "bare_rounds_per_second": 20.0, "ratio": 0.25, "messages_per_second": 200.0,
-        "cpu_us_per_message": pytest.approx(500.0), "seconds": 4.0, "seconds_until_enrolled": 1.0,
-        "seconds_in_all": 4.0,
+        "cpu_us_per_message": pytest.approx(500.0), "bare_cpu_us_per_message": pytest.approx(200.0),
+        "seconds": 4.0, "seconds_until_enrolled": 1.0, "seconds_in_all": 4.0,
     }  # fmt: skip
     assert [isinstance(one, Spec) for one in asked] == [False, True, True, False, False, True]
     spec = asked[1]

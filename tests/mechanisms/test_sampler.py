@@ -166,6 +166,18 @@ def test_known_answers_of_a_stream() -> None:
     assert choices == [3, 7645359380336737593]
 
 
+def test_an_exact_choice_draws_words_again_that_would_favour_some_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = iter([2**64 - 1, 2**64 - 6, 2**64 - 7, 2**63, 2**63 - 2, 5, 2**64 - 1])
+    monkeypatch.setattr(os, "urandom", lambda size: next(words).to_bytes(size, "little"))
+    choice = ExactSampler().choice
+    assert 2**64 % 10 == 6
+    assert choice(10) == 9, "the last word that fits"
+    assert (choice(2**63 - 1), choice(2**63 - 1)) == (1, 2**63 - 2)
+    assert choice(1) == 0
+    assert choice(2) == 1
+    assert next(words, None) is None
+
+
 def test_a_stream_is_the_same_however_it_is_split() -> None:
     key = bytes(range(32))
     whole = _key_stream(key)(300)

@@ -20,9 +20,11 @@ from p2pdp.core.step import NOTHING, Custody, Fault, Message, Output, Send, Step
 from p2pdp.ledger.journal import VIEW
 from p2pdp.peer.effects import HopEffects
 from p2pdp.peer.fast_path import FastPath
+from p2pdp.peer.limits import TOO_MANY, WRONG
+from p2pdp.peer.link import Link
 from p2pdp.peer.peers import Check
-from p2pdp.wire.codec import INT_MAX
-from tests.support.toys import Quiet, Toys, UniqueDraws, chance
+from p2pdp.wire.codec import INT_MAX, pack_message, pack_value
+from tests.support.toys import Quiet, Toys, UniqueDraws, chance, forged
 
 NOISE = Mechanism("gaussian", 4.0)
 USUAL = (
@@ -141,3 +143,22 @@ def test_the_fast_path_is_taken_where_nothing_is_out_of_the_ordinary() -> None:
     assert all(len(disks[peer][VIEW]) > 1000 for peer in range(3))
     whole = [effects for _, effects in log if len(effects.frames) == 1 and len(effects.writes) == 1]
     assert len(whole) > 60, "a hop is one write and one frame"
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_whose_messages_were_wrong_too_often_is_slowed_here_too(fast: bool) -> None:
+    passer: Any = (lambda machine: Passer(machine.hop, machine.hopped)) if fast else lambda _machine: None
+    toys = Toys({1: lambda: Hopper(1, 2, ["fault", *["token"] * 9])}, 2, passer, check=lambda _message: None)
+    toys.boot(1)
+    link = Link(1, toys.hosts[1]._credentials.stamp(0))
+
+    def sends(step: int) -> None:
+        item = link.push(pack_message(Message(TOKEN, (0, step))), bytes(16) + pack_value(8))
+        toys.give(1, forged(0, 1, link.data(item)))
+
+    sends(1)
+    for _ in range(int(WRONG.burst)):
+        sends(0)
+    assert TOO_MANY not in toys.hosts[1].fault_counts
+    sends(2)
+    assert toys.hosts[1].fault_counts[TOO_MANY] == 1

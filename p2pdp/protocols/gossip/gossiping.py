@@ -92,6 +92,7 @@ class Gossip:
         self._neighbours = {peer: _Neighbour(peer, peer < user) for peer in neighbours}
         self._met: list[_Neighbour] = []  # the neighbours that we meet in the present round
         self._degree = 0
+        self._weights: dict[int, float] = {}  # by the other end's degree
         self._inputs = inputs
         self._round = 0  # the present one; 0 before the first, rounds + 1 after the last
         self._lacking: set[Peer] = set()  # those of them whose state (after the last round: `SETTLED`) is missing
@@ -258,24 +259,26 @@ class Gossip:
             met = [self._neighbours[peer] for peer in draws.meet(self._round, coin)]
             self._met = [one for one in met if not one.out]
             self._degree = len(self._met)
+            self._weights.clear()
 
     def _advance(self, now_s: float, draws: Draws) -> Step:
         """Complete as many rounds as the received messages allow."""
-        if self._phase in (Phase.WAITING, Phase.ENDED):
+        if self._phase is Phase.WAITING or self._phase is Phase.ENDED:
             return NOTHING
         sends: list[Send] = []
-        while self._may_go_on(now_s):
+        while not self._lacking or self._may_go_on(now_s):
             if self._phase is Phase.SETTLING:
                 self._phase = after(TRANSITIONS, self._phase, Change.SETTLED)
                 return Step((*sends, *self._end(draws)))
             sends += self._close_round()
             sends += self._open_round(draws)
-        late_s = None if self._held_up_since_s is None else self._held_up_since_s + self._plan.patience_s
-        return Step(tuple(sends), late_s)
+        since_s = self._held_up_since_s
+        if since_s is None:
+            return Step(tuple(sends)) if sends else NOTHING
+        return Step(tuple(sends), since_s + self._plan.patience_s)
 
     def _may_go_on(self, now_s: float) -> bool:
-        if not self._lacking:
-            return True
+        """Return whether the round may end without those that are lacking."""
         neighbours, behind = self._neighbours, True
         for peer in self._lacking:  # each message asks, and a generator takes twice as long
             neighbour = neighbours[peer]
@@ -290,8 +293,8 @@ class Gossip:
 
     def _close_round(self) -> list[Send]:
         """Move by the flows of all edges that count."""
-        plan, number = self._plan, self._round
-        gamma = plan.gamma_at(number)
+        plan, number, sent = self._plan, self._round, self._sent
+        gamma, weights, masked = plan.gamma_at(number), self._weights, plan.pair_noise is not None
         moved = self._state
         is_new = False  # an array of its own, which is added to in place
         sends = []
@@ -305,19 +308,26 @@ class Gossip:
             if number in neighbour.skipped:
                 neighbour.skipped.discard(number)
                 continue
-            flow = came[1] - self._sent
-            flow *= plan.weight(self._degree, came[0])
+            degree, state = came
+            flow = state - sent
+            flow *= weights.get(degree) or self._weight(degree)
             if is_new:
                 moved += flow
             else:
                 moved, is_new = moved + flow, True
-            self._pairs.counted(neighbour.peer)
+            if masked:
+                self._pairs.counted(neighbour.peer)
             if neighbour.decides:
                 neighbour.flow = (number, flow if gamma == 1.0 else flow * gamma)
         if gamma != 1.0:
             moved = moved * gamma + self._before * (1.0 - gamma)
         self._before, self._state = self._state, self._sending.settled(moved)
         return sends
+
+    def _weight(self, other_degree: int) -> float:
+        """Return the weight of an edge to a neighbour of this degree in the present round, and keep it."""
+        weight = self._weights[other_degree] = self._plan.weight(self._degree, other_degree)
+        return weight
 
     def _end(self, draws: Draws) -> tuple[Send, ...]:
         plan = self._plan
