@@ -19,11 +19,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from nacl.bindings import (
-    crypto_box_beforenm,
-    crypto_box_easy_afternm,
-    crypto_box_open_easy_afternm,
-)
+from nacl.bindings import crypto_box_easy_afternm, crypto_box_open_easy_afternm
 from nacl.exceptions import CryptoError
 
 from p2pdp.crypto.entropy import NONCE_BYTES
@@ -107,7 +103,7 @@ class Channel:
         if self._shared:
             return self._shared
         try:
-            self._shared = crypto_box_beforenm(self._theirs, self._mine.secret)
+            self._shared = self._mine.agree(self._theirs)
         except CryptoError as error:
             raise ChannelError("weak_key") from error
         return self._shared

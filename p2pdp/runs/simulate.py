@@ -25,6 +25,7 @@ from p2pdp.report.over_trials import sigmas_in, with_trials
 from p2pdp.report.result import FIRST, Again, Result, Sigmas, Trial
 from p2pdp.runs.audit import Audited, audit_evidence
 from p2pdp.runs.budgeting import check_local
+from p2pdp.runs.collector import undisturbed
 from p2pdp.runs.prepared import Prepared, on_seed, prepare, run_id, save_model
 from p2pdp.sim.faults import NO_FAULTS, Faults
 from p2pdp.sim.trials import COMPARED_MAX, Rows, Trials
@@ -235,13 +236,15 @@ def _world_results(
     sigmas = block.sigmas
     for number in range(block.trials):
         traced, told = how.traced and number == 0, _part_of(how.progress, number, block.trials)
-        simulated = _Simulated(block.prepared(number), how.faults or NO_FAULTS, told, traced=traced)
-        audited = None if place is None or number else simulated.write(place)
-        result = simulated.result(None if audited is None else audited.verdict, block.again(number, sigmas))
-        sigmas = block.noise(number, result, sigmas)
-        if place is not None and audited is not None:
-            audited.save(place, result.to_json())
-            keep(audited)
+        with undisturbed():  # until the next trial
+            simulated = _Simulated(block.prepared(number), how.faults or NO_FAULTS, told, traced=traced)
+            audited = None if place is None or number else simulated.write(place)
+            result = simulated.result(None if audited is None else audited.verdict, block.again(number, sigmas))
+            sigmas = block.noise(number, result, sigmas)
+            if place is not None and audited is not None:
+                audited.save(place, result.to_json())
+                keep(audited)
+            del simulated
         yield result
 
 
