@@ -45,12 +45,16 @@ def simulate_spec(
     progress: Progress | None,
     trace_wire: bool = False,
     workers: int | None = None,
+    audit: bool = True,
 ) -> Result:
+    """Run all trials; without `audit` nothing is audited, whatever the spec says."""
     given: Any = trials  # callers of Python may hand in anything
     if given is not None and (type(given) is not int or given < 1):
         raise UsageError("--trials: must be a whole number, at least 1")
     if fast and faults is not None:
         raise UsageError("--fast: knows no faults; leave one of the two out")
+    if fast and not audit:
+        raise UsageError("--no-audit: --fast audits nothing; leave one of the two out")
     if trace_wire and (fast or out is None):
         raise UsageError("--trace-wire: needs a run with frames and a folder to write them to; --fast has no frames")
     seed, processes = spec.run.seed or 0, min(worker_count(workers), trials or 1)
@@ -59,7 +63,7 @@ def simulate_spec(
     place = None if out is None else folders.make_folder(out)
     if place is not None and spec.graph.own is not None:
         folders.write_text(place / GRAPH_FILE, edges_text(spec.graph.own), secret=not spec.graph.public)
-    result = _repeated(first, trials, place, _How(faults, progress, fast, trace_wire), processes)
+    result = _repeated(first, trials, place, _How(faults, progress, fast, trace_wire, audit), processes)
     if place is None:
         _check_stopped(result)
         return result
@@ -117,6 +121,7 @@ class _How(NamedTuple):
     progress: Progress | None
     fast: bool
     traced: bool = False
+    audit: bool = True
 
 
 class _Block(NamedTuple):
@@ -238,7 +243,7 @@ def _world_results(
         traced, told = how.traced and number == 0, _part_of(how.progress, number, block.trials)
         with undisturbed():  # until the next trial
             simulated = _Simulated(block.prepared(number), how.faults or NO_FAULTS, told, traced=traced)
-            audited = None if place is None or number else simulated.write(place)
+            audited = None if place is None or number else simulated.write(place, audit=how.audit)
             result = simulated.result(None if audited is None else audited.verdict, block.again(number, sigmas))
             sigmas = block.noise(number, result, sigmas)
             if place is not None and audited is not None:
@@ -297,15 +302,15 @@ class _Simulated:
             again=again,
         )
 
-    def write(self, place: Path) -> Audited | None:
-        """Fill the folder and audits it if the spec says so; None where there is no claim."""
+    def write(self, place: Path, *, audit: bool) -> Audited | None:
+        """Fill the folder and audit it if spec and caller want that; None where there is no claim."""
         folders.write_text(place / folders.SPEC_FILE, self._prepared.text)
         folders.write_json(place / folders.ROSTER_FILE, self._world.roster.to_json())
         for peer, process in self._world.processes.items():
             wire = None if process.wire is None else b"".join(process.wire)
             views, private = self._ledgers
             folders.write_ledgers(place, peer, views.get(peer, b""), private.get(peer, b""), wire)
-        return self.audited()
+        return self.audited() if audit else None
 
     def audited(self) -> Audited | None:
         """Audit the run if the spec says so; None where there is no claim."""
