@@ -32,6 +32,7 @@ from p2pdp.sim.trials import COMPARED_MAX, Rows, Trials
 from p2pdp.sim.world import World
 
 Progress = Callable[[int, int], None]
+_BLOCKS_EACH: Final = 4  # of quick trials for a process
 _OF_A_TRIAL: Final = ("estimate", "truth", "error", "scores", "baselines", "curves")
 
 
@@ -194,7 +195,10 @@ def _on_cores(
         for one in _fast_results(begin, None) if how.fast else _world_results(begin, None, silent):
             yield json.dumps([getattr(one, name) for name in _OF_A_TRIAL])  # as text, which may hold infinite losses
 
-    size = -(-(count - 1) // processes) if how.fast else 1  # trials drawn together share what they have in common
+    size = 1
+    if how.fast:  # trials of learning that are drawn together share most of their work; of others progress is told
+        blocks = processes * (1 if first.run.protocol.analysis().learning is not None else _BLOCKS_EACH)
+        size = -(-(count - 1) // blocks)
     answers = in_blocks(1, count - 1, block, processes, size, told)
     return [replace(result, **dict(zip(_OF_A_TRIAL, json.loads(answer), strict=True))) for answer in answers]
 
@@ -214,7 +218,7 @@ def _fast_results(block: _Block, progress: Progress | None) -> Iterator[Result]:
             progress(number, trials)
 
     analysis = first.run.protocol.analysis()
-    outcomes = analysis.fast(Trials(*again(0), first.seed + block.begin, trials, same, again, started))
+    outcomes = analysis.fast(Trials(*again(0), first.seed + block.begin, trials, same, again, started, block.begin))
     if outcomes is None:
         yield from _world_results(block, None, _How(None, progress, fast=True))
         return
