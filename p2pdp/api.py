@@ -93,29 +93,29 @@ def simulate(
     public: Any = None,
     trace_wire: bool = False,
     workers: int | None = None,
+    audit: bool = True,
 ) -> Result:
     """Run a spec in the simulated world.
 
-    `out` is the folder to be filled; without one nothing is written and nothing audited. Trial i runs on
-    seed + i, synthetic data and random graphs included, and trial 0 leaves the ledgers. `progress` is told
-    hops done and hops in all (with `fast`: trials). A spec without a seed runs on seed 0. Noise and routing
-    come from the seed too, so all claims about a simulated run are hypothetical.
+    `out` is the folder to be filled; without one nothing is written and nothing audited, nor is it without `audit`.
+    Trial i runs on seed + i, synthetic data and random graphs included, and trial 0 leaves the ledgers. `progress` is
+    told hops done and hops in all (with `fast`: trials). A spec without a seed runs on seed 0. Noise and routing come
+    from the seed too, so all claims about a simulated run are hypothetical.
 
-    With `fast` results are sampled from their exact distribution, which takes milliseconds a trial: there are
-    no ledgers and so no audit and no baselines. `messages` counts the same as in a full run;
-    `bytes` and `seconds` are 0, because no frame is made and no clock runs.
+    With `fast` results are sampled from their exact distribution, which takes milliseconds a trial: there are no
+    ledgers and so no audit and no baselines. `messages` counts the same as in a full run; `bytes` and `seconds` are 0,
+    because no frame is made and no clock runs.
 
-    `task` is an objective of your own (`p2pdp.Objective`), which takes the place of the spec's `[task] kind`;
-    `data` and `graph` take the place of `[data] kind` and `[graph] kind`, as in `run`, and `public`, a table with the
-    same columns, that of `[data] public`: models are scored on it.
-    With `trace_wire` each peer's folder has a `wire.jsonl`: what each frame said that it received, without values.
-    Trials run in so many processes as `workers` says: by default one a core, or one where the caller has threads.
+    `task` is an objective of your own (`p2pdp.Objective`), which takes the place of the spec's `[task] kind`; `data`
+    and `graph` take the place of `[data] kind` and `[graph] kind`, as in `run`, and `public`, a table with the same
+    columns, that of `[data] public`: models are scored on it. With `trace_wire` each peer's folder has a `wire.jsonl`:
+    what each frame said that it received, without values. Trials run in so many processes as `workers` says: by default
+    one a core, or one where the caller has threads.
     """
     from p2pdp.runs.simulate import simulate_spec
 
-    loaded = _checked(spec, task, data, graph, public)
     given: Any = {"fast": fast, "faults": faults, "progress": progress, "trace_wire": trace_wire, "workers": workers}
-    return simulate_spec(loaded, _place(out), trials, **given)
+    return simulate_spec(_checked(spec, task, data, graph, public), _place(out), trials, audit=audit, **given)
 
 
 def run(

@@ -183,6 +183,9 @@ def simulate(
         ),
     ] = False,
     workers: Annotated[int | None, typer.Option(help="Number of processes for trials; by default one a core.")] = None,
+    no_audit: Annotated[
+        bool, typer.Option("--no-audit", help="Leaves the audit, and so claims and baselines, for later.")
+    ] = False,
     trace_wire: TraceWire = False,
     overrides: Overrides = None,
     as_json: AsJson = False,
@@ -196,8 +199,8 @@ def simulate(
     folder = default_folder(loaded, fast=fast) if out is None else out
     with naming(spec), progress_bar("simulating", loaded) as progress:
         result = api.simulate(
-            loaded, folder, trials, fast=fast, progress=progress, trace_wire=trace_wire,
-            workers=workers or os.cpu_count() or 1,
+            loaded, folder, trials, fast=fast, progress=progress, trace_wire=trace_wire, audit=not no_audit,
+            workers=(os.cpu_count() or 1) if workers is None else workers,
         )  # fmt: skip
     if as_json:
         print_document(result.to_json())

@@ -75,6 +75,8 @@ def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
         _say(console, f"What participants may read, for a browser: {folder / PARTICIPANTS_PAGE}", wrap=False)
     else:
         key = " --key FILE" if holds_sealed(folder) else ""
+        if result.headline is None:
+            _say(console, "Nothing is claimed so far about what others could have learned: there was no audit.")
         _say(console, f"Privacy report: p2pdp audit {folder}{key}", wrap=False)
     if result.headline is not None and not fast:
         _say(console, f"The same for a browser: {folder / REPORT_FILE}", wrap=False)

@@ -19,7 +19,6 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
-from nacl.bindings import crypto_box_beforenm
 from nacl.exceptions import CryptoError
 
 from p2pdp.crypto.boxes import MAC_BYTES, box, unbox
@@ -103,7 +102,7 @@ class Channel:
         if self._shared:
             return self._shared
         try:
-            self._shared = crypto_box_beforenm(self._theirs, self._mine.secret)
+            self._shared = self._mine.agree(self._theirs)
         except CryptoError as error:
             raise ChannelError("weak_key") from error
         return self._shared

@@ -11,10 +11,12 @@ The caller owes: seeds are 32 secret bytes that were used for nothing else, and 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Final
 
 from nacl.bindings import (
+    crypto_box_beforenm,
     crypto_scalarmult_base,
     crypto_sign,
     crypto_sign_open,
@@ -74,11 +76,19 @@ class RunKey:
         """Return the secret, for the one file that keeps it until the run closes."""
         return self.secret
 
+    def agree(self, theirs: bytes) -> bytes:
+        """Return what the holder of this public key computes too; `CryptoError` if the key gives no secret."""
+        shared: bytes = crypto_box_beforenm(theirs, self.secret)
+        return shared
+
 
 def verify(public: bytes, message: bytes, signature: bytes) -> bool:
     """Tell whether this key signed this message."""
-    if len(public) != KEY_BYTES or len(signature) != SIGNATURE_BYTES:
-        return False
+    return len(public) == KEY_BYTES and len(signature) == SIGNATURE_BYTES and _is_signed(public, message, signature)
+
+
+@lru_cache(maxsize=4096)  # many peers in one process ask about the same signatures
+def _is_signed(public: bytes, message: bytes, signature: bytes) -> bool:
     try:
         crypto_sign_open(signature + message, public)
     except CryptoError:

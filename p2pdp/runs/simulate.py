@@ -25,12 +25,14 @@ from p2pdp.report.over_trials import sigmas_in, with_trials
 from p2pdp.report.result import FIRST, Again, Result, Sigmas, Trial
 from p2pdp.runs.audit import Audited, audit_evidence
 from p2pdp.runs.budgeting import check_local
+from p2pdp.runs.collector import undisturbed
 from p2pdp.runs.prepared import Prepared, on_seed, prepare, run_id, save_model
 from p2pdp.sim.faults import NO_FAULTS, Faults
 from p2pdp.sim.trials import COMPARED_MAX, Rows, Trials
 from p2pdp.sim.world import World
 
 Progress = Callable[[int, int], None]
+_BLOCKS_EACH: Final = 4  # of quick trials for a process
 _OF_A_TRIAL: Final = ("estimate", "truth", "error", "scores", "baselines", "curves")
 
 
@@ -44,12 +46,16 @@ def simulate_spec(
     progress: Progress | None,
     trace_wire: bool = False,
     workers: int | None = None,
+    audit: bool = True,
 ) -> Result:
+    """Run all trials; without `audit` nothing is audited, whatever the spec says."""
     given: Any = trials  # callers of Python may hand in anything
     if given is not None and (type(given) is not int or given < 1):
         raise UsageError("--trials: must be a whole number, at least 1")
     if fast and faults is not None:
         raise UsageError("--fast: knows no faults; leave one of the two out")
+    if fast and not audit:
+        raise UsageError("--no-audit: --fast audits nothing; leave one of the two out")
     if trace_wire and (fast or out is None):
         raise UsageError("--trace-wire: needs a run with frames and a folder to write them to; --fast has no frames")
     seed, processes = spec.run.seed or 0, min(worker_count(workers), trials or 1)
@@ -58,7 +64,7 @@ def simulate_spec(
     place = None if out is None else folders.make_folder(out)
     if place is not None and spec.graph.own is not None:
         folders.write_text(place / GRAPH_FILE, edges_text(spec.graph.own), secret=not spec.graph.public)
-    result = _repeated(first, trials, place, _How(faults, progress, fast, trace_wire), processes)
+    result = _repeated(first, trials, place, _How(faults, progress, fast, trace_wire, audit), processes)
     if place is None:
         _check_stopped(result)
         return result
@@ -116,6 +122,7 @@ class _How(NamedTuple):
     progress: Progress | None
     fast: bool
     traced: bool = False
+    audit: bool = True
 
 
 class _Block(NamedTuple):
@@ -188,7 +195,10 @@ def _on_cores(
         for one in _fast_results(begin, None) if how.fast else _world_results(begin, None, silent):
             yield json.dumps([getattr(one, name) for name in _OF_A_TRIAL])  # as text, which may hold infinite losses
 
-    size = -(-(count - 1) // processes) if how.fast else 1  # trials drawn together share what they have in common
+    size = 1
+    if how.fast:  # trials of learning that are drawn together share most of their work; of others progress is told
+        blocks = processes * (1 if first.run.protocol.analysis().learning is not None else _BLOCKS_EACH)
+        size = -(-(count - 1) // blocks)
     answers = in_blocks(1, count - 1, block, processes, size, told)
     return [replace(result, **dict(zip(_OF_A_TRIAL, json.loads(answer), strict=True))) for answer in answers]
 
@@ -208,7 +218,7 @@ def _fast_results(block: _Block, progress: Progress | None) -> Iterator[Result]:
             progress(number, trials)
 
     analysis = first.run.protocol.analysis()
-    outcomes = analysis.fast(Trials(*again(0), first.seed + block.begin, trials, same, again, started))
+    outcomes = analysis.fast(Trials(*again(0), first.seed + block.begin, trials, same, again, started, block.begin))
     if outcomes is None:
         yield from _world_results(block, None, _How(None, progress, fast=True))
         return
@@ -235,13 +245,15 @@ def _world_results(
     sigmas = block.sigmas
     for number in range(block.trials):
         traced, told = how.traced and number == 0, _part_of(how.progress, number, block.trials)
-        simulated = _Simulated(block.prepared(number), how.faults or NO_FAULTS, told, traced=traced)
-        audited = None if place is None or number else simulated.write(place)
-        result = simulated.result(None if audited is None else audited.verdict, block.again(number, sigmas))
-        sigmas = block.noise(number, result, sigmas)
-        if place is not None and audited is not None:
-            audited.save(place, result.as_written())
-            keep(audited)
+        with undisturbed():  # until the next trial
+            simulated = _Simulated(block.prepared(number), how.faults or NO_FAULTS, told, traced=traced)
+            audited = None if place is None or number else simulated.write(place, audit=how.audit)
+            result = simulated.result(None if audited is None else audited.verdict, block.again(number, sigmas))
+            sigmas = block.noise(number, result, sigmas)
+            if place is not None and audited is not None:
+                audited.save(place, result.as_written())
+                keep(audited)
+            del simulated
         yield result
 
 
@@ -294,15 +306,15 @@ class _Simulated:
             again=again,
         )
 
-    def write(self, place: Path) -> Audited | None:
-        """Fill the folder and audits it if the spec says so; None where there is no claim."""
+    def write(self, place: Path, *, audit: bool) -> Audited | None:
+        """Fill the folder and audit it if spec and caller want that; None where there is no claim."""
         folders.write_text(place / folders.SPEC_FILE, self._prepared.text)
         folders.write_json(place / folders.ROSTER_FILE, self._world.roster.to_json())
         for peer, process in self._world.processes.items():
             wire = None if process.wire is None else b"".join(process.wire)
             views, private = self._ledgers
             folders.write_ledgers(place, peer, views.get(peer, b""), private.get(peer, b""), wire)
-        return self.audited()
+        return self.audited() if audit else None
 
     def audited(self) -> Audited | None:
         """Audit the run if the spec says so; None where there is no claim."""

@@ -67,6 +67,24 @@ class Disk:
             del data[whole_length(bytes(data)) :]
 
 
+class SharedKey(RunKey):
+    """A run key in a world that agrees on each secret once: its second end takes what the first one computed."""
+
+    __slots__ = ("_halves",)
+
+    def __init__(self, secret: bytes, halves: dict[frozenset[bytes], bytes]) -> None:
+        """`halves` has the secrets that one end has, for all keys of the world."""
+        super().__init__(secret)
+        self._halves = halves
+
+    def agree(self, theirs: bytes) -> bytes:
+        ends = frozenset((self.public, theirs))
+        found = self._halves.pop(ends, None)
+        if found is None:
+            found = self._halves[ends] = super().agree(theirs)
+        return found
+
+
 @dataclass
 class Process:
     peer: Peer

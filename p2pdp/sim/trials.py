@@ -19,7 +19,8 @@ class Trials:
     """Trials of a run. Trial `number` is on `seed` + number; `rows(user)` returns a user's bounded data.
 
     `same` says that neither data nor graph follow from the seed, so that all trials are of `run`. Elsewhere `again`
-    gives plan and data of a trial. `started` is called with the number of each trial that begins.
+    gives plan and data of a trial. `started` is called with the number of each trial that begins. Before these there
+    were `begin` others: what the first trials of a run are asked for beside their results, later ones are not.
     """
 
     run: RunPlan
@@ -29,3 +30,4 @@ class Trials:
     same: bool
     again: Callable[[int], tuple[RunPlan, Rows]]
     started: Callable[[int], None]
+    begin: int = 0

@@ -22,7 +22,7 @@ from p2pdp.core.rows import ROWS_MAX
 from p2pdp.core.step import Output
 from p2pdp.crypto.enrolment import Offer
 from p2pdp.crypto.entropy import SeededEntropy
-from p2pdp.crypto.identity import Identity, RunKey
+from p2pdp.crypto.identity import Identity
 from p2pdp.crypto.roster import Roster, sign_entry
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.effects import Effects
@@ -31,7 +31,7 @@ from p2pdp.peer.host import Host
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.services.enrolment import EnrolmentService, Quorum, Replies
 from p2pdp.sim.faults import NO_FAULTS, Crash, Faults, Network
-from p2pdp.sim.process import Process
+from p2pdp.sim.process import Process, SharedKey
 
 _FRAME, _WAKE, _BOOT, _CRASH = range(4)
 STALLED_S: Final = 3600.0  # simulated time without any record: nothing will happen any more
@@ -64,8 +64,8 @@ class World:
         self.network = Network(faults, seed)
         keys = SeededEntropy(seed, "keys")
         self.run_id = run_id_of(seed, spec_digest)
-        peers = (BOOTSTRAP, CURATOR, *range(run.n))
-        self.processes = {peer: Process(peer, Identity(keys.seed()), RunKey(keys.seed())) for peer in peers}
+        peers, halves = (BOOTSTRAP, CURATOR, *range(run.n)), dict[frozenset[bytes], bytes]()
+        self.processes = {peer: Process(peer, Identity(keys.seed()), SharedKey(keys.seed(), halves)) for peer in peers}
         for peer in peers:
             self._schedule(0.0, _BOOT, peer, None)
         for crash in faults.crashes:

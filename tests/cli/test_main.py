@@ -104,6 +104,8 @@ def test_no_command_shows_the_help(p2pdp_command: Command) -> None:
         ["simulate", "{spec}", "--trials", "many"],
         ["simulate", "{spec}", "--trials", "0"],
         ["simulate", "{spec}", "--trials=-1"],
+        ["simulate", "{spec}", "--trials", "2", "--workers", "0"],
+        ["simulate", "{spec}", "--fast", "--no-audit"],
         ["simulate", "{spec}", "--set"],
         ["simulate", "{spec}", "--set", "run.nodes"],
         ["simulate", "{spec}", "--set", "run.nods=3"],
@@ -163,6 +165,16 @@ def test_an_error_stays_one_line_whatever_it_quotes(tmp_path: Path, p2pdp_comman
 
 
 # simulate
+
+
+def test_an_audit_can_be_left_for_later(tmp_path: Path, p2pdp_command: Command) -> None:
+    place = tmp_path / "run"
+    code, out, err = p2pdp_command("simulate", spec_file(tmp_path), "--out", place, "--no-audit", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["headline"] is None
+    assert not (place / "audit.json").exists()
+    assert p2pdp_command("audit", place, "--save")[0] == 0
+    assert (place / "audit.json").exists()
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from nacl.bindings import crypto_box_beforenm
 
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
-from p2pdp.crypto import channel as channels
+from p2pdp.crypto import identity as identities
 from p2pdp.crypto.channel import CONTEXT_BYTES, Channel, ChannelError, context_bytes
 from p2pdp.crypto.identity import RunKey
 from p2pdp.wire.frames import BOXED, encode_frame
@@ -126,7 +126,7 @@ def test_the_shared_key_is_computed_once_and_on_first_use(monkeypatch: pytest.Mo
         made.append(public)
         return bytes(crypto_box_beforenm(public, secret))
 
-    monkeypatch.setattr(channels, "crypto_box_beforenm", beforenm)
+    monkeypatch.setattr(identities, "crypto_box_beforenm", beforenm)
     alice, bob = pair()
     assert kind_of(bob, b"") == "truncated"
     assert made == []

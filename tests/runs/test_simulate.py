@@ -127,6 +127,23 @@ def test_without_audit_there_is_no_audit_and_no_baseline(tmp_path: Path) -> None
     assert result.baselines["local"]["standard_error"] is None
 
 
+def test_an_audit_that_was_left_for_later_says_the_same(tmp_path: Path) -> None:
+    """Unlike `[run] audit`, which is part of the spec, it changes neither the name of the run nor its ledgers."""
+    path = spec_file(tmp_path, COMPLETE)
+    first = p2pdp.simulate(path, tmp_path / "first")
+    later = p2pdp.simulate(path, tmp_path / "later", audit=False)
+    assert (later.run_id, later.estimate) == (first.run_id, first.estimate)
+    assert (later.headline, later.worst) == (None, None)
+    assert {one["standard_error"] for one in later.baselines.values()} == {None}
+    at_once, files = contents(tmp_path / "first"), contents(tmp_path / "later")
+    assert at_once.keys() - files.keys() == {"audit.json", "report.html"}
+    assert all(files[name] == at_once[name] for name in files.keys() - {"result.json"})
+    found = p2pdp.audit(tmp_path / "later").to_json()
+    assert (found["headline"], found["worst"]) == (first.headline, first.worst)
+    with pytest.raises(UsageError, match="--no-audit"):
+        p2pdp.simulate(path, fast=True, audit=False)
+
+
 def test_a_refused_audit_leaves_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise Refused("no claim")

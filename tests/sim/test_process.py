@@ -3,11 +3,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
+import pytest
+from nacl.exceptions import CryptoError
+
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import LEDGER_MAGIC, STARTED, Chain, read
 from p2pdp.sim.faults import Crash
-from p2pdp.sim.process import Disk, Process
+from p2pdp.sim.process import Disk, Process, SharedKey
 
 if TYPE_CHECKING:
     from p2pdp.peer.host import Host
@@ -149,3 +152,18 @@ def test_whole_records_stay() -> None:
     disk = filled(3)
     disk.cut_torn_tails()
     assert len(read(bytes(disk.view)).records) == 3
+
+
+def test_both_ends_have_the_secret_that_plain_keys_have() -> None:
+    halves = dict[frozenset[bytes], bytes]()
+    one, other = (SharedKey(bytes([first]) + bytes(31), halves) for first in (8, 16))
+    plain = RunKey(one.secret).agree(other.public)
+    assert one.public == RunKey(one.secret).public
+    for _ in range(2):  # the second time after a restart, when both ends agree anew
+        assert one.agree(other.public) == plain
+        assert len(halves) == 1
+        assert other.agree(one.public) == plain
+        assert halves == {}
+    with pytest.raises(CryptoError):
+        one.agree(bytes(32))
+    assert halves == {}

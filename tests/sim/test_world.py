@@ -7,6 +7,7 @@ import pytest
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.expiry import Expired
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
+from p2pdp.crypto import identity as identities
 from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.sim.faults import Crash
 from p2pdp.sim.process import Process
@@ -27,6 +28,18 @@ def test_the_result_is_among_its_outputs_once() -> None:
     world = world_of(walk(4, 8))
     world.run_to_end()
     assert [(peer, output.type) for peer, output in world.outputs if output.recorded] == [(CURATOR, "result")]
+
+
+def test_each_signature_is_checked_once_and_each_secret_agreed_on_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a complete graph a check at every user would take n^2 of them."""
+    n, checked, agreed = 9, list[bytes](), list[bytes]()
+    opened, agree = identities.crypto_sign_open, identities.crypto_box_beforenm
+    monkeypatch.setattr(identities, "crypto_sign_open", lambda *given: checked.append(given[0]) or opened(*given))
+    monkeypatch.setattr(identities, "crypto_box_beforenm", lambda *given: agreed.append(given[0]) or agree(*given))
+    world = world_of(walk(n, 40 * n), seed=77)
+    world.run_to_end()
+    assert len(checked) == len(set(checked))
+    assert len(agreed) == (n + 2) * (n + 1) // 2, "each pair, bootstrap and curator too"
 
 
 def test_a_run_is_named_after_seed_and_spec() -> None:

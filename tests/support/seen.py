@@ -26,7 +26,7 @@ from p2pdp.assembly.hosts import user_host
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.messages import REPORT, RESULT, TOKEN, TOTAL
 from p2pdp.core.step import Message
-from p2pdp.crypto import channel, identity
+from p2pdp.crypto import identity
 from p2pdp.ledger.records import SALT_BYTES
 from p2pdp.mechanisms.sampler import SeededSampler
 from p2pdp.node.user import handed_in
@@ -264,10 +264,7 @@ def outcomes(text: str, faults: Faults = CALM, begin: Sequence[int] = (), *, ske
 @contextmanager
 def remembered_crypto() -> Iterator[None]:
     """All runs have the same keys: what is computed from these alone is computed once."""
-    with (
-        patch.object(channel, "crypto_box_beforenm", lru_cache(1024)(channel.crypto_box_beforenm)),
-        patch.object(identity, "crypto_sign_open", lru_cache(4096)(identity.crypto_sign_open)),
-    ):
+    with patch.object(identity, "crypto_box_beforenm", lru_cache(1024)(identity.crypto_box_beforenm)):
         yield
 
 

@@ -53,7 +53,7 @@ def fast_averages(trials: Trials) -> Iterator[Outcome]:
     for number in range(trials.count):
         trials.started(number)
         run, rows = trials.again(number)
-        yield fast_average(run, rows, trials.seed + number, with_error=number == 0)
+        yield fast_average(run, rows, trials.seed + number, with_error=trials.begin + number == 0)
 
 
 def fast_average(run: RunPlan, rows: Callable[[Peer], Any], seed: int, *, with_error: bool = True) -> Outcome:
@@ -328,7 +328,7 @@ def fast_gossip_descents(trials: Trials) -> Iterator[Outcome]:
         run = trials.run if trials.run.plan.coin is not None else trials.again(number)[0]
         if trials.run.spec.data.partition == "dirichlet":
             population = Population(run.plan.descent, [*map(trials.again(number)[1], range(run.n))])
-        look = look_of(run, run.plan.gradients) if number < COMPARED_MAX else None
+        look = look_of(run, run.plan.gradients) if trials.begin + number < COMPARED_MAX else None
         yield fast_gossip_descent(run, population, trials.seed + number, look)
 
 

@@ -141,7 +141,7 @@ def fast_trials_of_descents(trials: Trials) -> Iterator[Outcome]:
         for number in range(begin, end):
             trials.started(number)
         run, rows = trials.again(begin)
-        looked_at = max(0, COMPARED_MAX - begin)
+        looked_at = max(0, COMPARED_MAX - trials.begin - begin)
         yield from fast_descents(run, rows, range(trials.seed + begin, trials.seed + end), looked_at)
 
 
