@@ -254,6 +254,7 @@ def audit(
     key: str | Path | None = None,
     progress: Progress | None = None,
     bootstrap: str | Path | None = None,
+    workers: int | None = None,
 ) -> Audited:
     """Return how much every observer of a run could have learned, from skeletons alone. Nothing is written.
 
@@ -263,14 +264,13 @@ def audit(
     by name. `colluders` and `delta` are those of the spec where they are not given. `key` is the file of the auditor's
     key, where skeletons are sealed to it; without it they count as missing. `progress` is told how many users were
     looked at as observers, and how many there are; each method of accounting begins anew. `bootstrap` is the public key
-    of the bootstrap whose run it must be, as in `verify`.
+    of the bootstrap whose run it must be, as in `verify`. Long work is shared by at most `workers` forked processes,
+    by default one a core, or one where the caller has threads; their number changes no bit of the answer.
     """
-    from p2pdp.auditor.context import untold
     from p2pdp.runs.audit import audit as judge
 
-    return judge(
-        folder, colluders, delta, allow_missing=allow_missing, key=key, progress=progress or untold, bootstrap=bootstrap
-    )
+    given: Any = {"allow_missing": allow_missing, "key": key, "progress": progress, "workers": workers}
+    return judge(folder, colluders, delta, bootstrap=bootstrap, **given)
 
 
 def plan(

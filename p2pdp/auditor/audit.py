@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from p2pdp.auditor.claims import added, claims_with_broker, cost_of, left_of, refusals_with_broker
-from p2pdp.auditor.context import AccountResult, AuditContext, Progress, untold
-from p2pdp.core.arrays import Floats
+from p2pdp.auditor.context import AccountResult, AuditContext
+from p2pdp.core.arrays import Each, Floats, one_by_one
 from p2pdp.core.claims import Claim, Conditioning, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import Peer
@@ -38,15 +38,18 @@ def audit_run(
     incomplete: Sequence[Peer],
     delta: float,
     colluders: Sequence[Peer],
-    progress: Progress = untold,
+    each: Each = one_by_one,
 ) -> Audit:
-    """Return the claims of a verified run. Observers in `incomplete`, whose rows are not all here, are refused."""
+    """Return the claims of a verified run. Observers in `incomplete`, whose rows are not all here, are refused.
+
+    `each` computes what all observers learned.
+    """
     if not 0.0 < delta < 1.0:
         raise UsageError("delta must be between 0 and 1")
     _check_colluders(run, colluders)
     cost = cost_of(run.spec)
     views, transcript = recorded.views, recorded.transcript
-    context = AuditContext(run, views, transcript, incomplete, left_of(delta, cost), colluders, progress)
+    context = AuditContext(run, views, transcript, incomplete, left_of(delta, cost), colluders, each)
     analysis = run.protocol.analysis()
     findings = [account(context) for account in analysis.accounts()]
     if any(finding.claims for finding in findings):

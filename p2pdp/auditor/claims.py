@@ -166,7 +166,6 @@ def views_of(
         at_hand = context.is_at_hand(user)
         reason = PASSED_THROUGH if at_hand else NOT_AT_HAND
         add(Observer.NODE, user, users([user]) if at_hand else None, f"user {user}: {reason}")
-        context.progress(user + 1, context.run.n)
     members = list(context.colluders)
     absent = [user for user in members if not context.is_at_hand(user)]
     if members:

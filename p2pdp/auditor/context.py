@@ -9,12 +9,12 @@ its plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from p2pdp.core.arrays import Floats
+from p2pdp.core.arrays import Each, Floats, one_by_one
 from p2pdp.core.claims import Claim, Observer, Refusal
 from p2pdp.core.draws import ROWS, Mechanism
 from p2pdp.core.ids import Peer
@@ -48,13 +48,6 @@ def sensitivity_of(run: RunPlan) -> float:
     return Grid(run.plan.grid_exponent).sensitivity(Bounds(*run.spec.data.clip), run.dimensions)
 
 
-Progress = Callable[[int, int], None]
-
-
-def untold(_done: int, _total: int) -> None:
-    """Tell nobody how far an audit is."""
-
-
 @dataclass(frozen=True)
 class AuditContext:
     """A verified run. Observers in `incomplete` are refused by name, for their rows are not all here."""
@@ -65,7 +58,7 @@ class AuditContext:
     incomplete: Sequence[Peer]
     delta: float
     colluders: Sequence[Peer]
-    progress: Progress = untold  # is told how many users were looked at as observers, of how many
+    each: Each = one_by_one  # computes what observers learned
 
     @cached_property
     def sensitivity(self) -> float:

@@ -221,10 +221,11 @@ def account_of_pairs(
         Observer.PUBLIC: lambda: leaks_of.public().values,
         Observer.NETWORK: lambda: leaks_of.network().values,
     }
+    users = _of_users(context, leaks_of)
     views, refusals = views_of(
         context,
         method,
-        lambda members: leaks_of.nodes(members).values,
+        lambda members: users[members[0]] if len(members) == 1 else leaks_of.nodes(members).values,
         roles,
         lambda members: leaks_of.curator(members).values,
     )
@@ -247,6 +248,18 @@ def account_of_pairs(
     if coalition_mu is not None:
         finding.epsilon_coalition = claims.epsilon_of_each(coalition_mu)
     return finding
+
+
+def _of_users(context: AuditContext, leaks_of: PairLeaks) -> dict[Peer, Floats | None]:
+    """Return what each user learned whose view is at hand; None where that is not known."""
+    users = [user for user in range(context.run.n) if context.is_at_hand(user)]
+
+    def row(place: int) -> Floats:
+        values = leaks_of.nodes(users[place : place + 1]).values
+        return np.zeros(context.run.n + 1) if values is None else np.append(values, 1.0)
+
+    rows = context.each(len(users), row)
+    return {user: values[:-1] if values[-1] else None for user, values in zip(users, rows, strict=True)}
 
 
 class PairClaims:

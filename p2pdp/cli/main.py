@@ -241,6 +241,7 @@ def audit(
     ] = False,
     key: AuditorKey = None,
     bootstrap: BootstrapKey = None,
+    workers: Annotated[int | None, typer.Option(help="Most processes to use; by default one a core.")] = None,
     save: Annotated[
         bool, typer.Option("--save", help="Writes audit.json and report.html, also with --colluders or --delta.")
     ] = False,
@@ -266,6 +267,7 @@ def audit(
             key=key,
             progress=progress,
             bootstrap=bootstrap,
+            workers=(os.cpu_count() or 1) if workers is None else workers,
         )
     if pairs is not None:
         found.save_pairs(pairs)

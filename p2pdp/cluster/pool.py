@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import monotonic, sleep
 from types import TracebackType
-from typing import Any, Final, NoReturn, Self
+from typing import Any, ClassVar, Final, NoReturn, Self
 
 from p2pdp.cluster.processes import INTERRUPTED, signals_held, trace_of
 from p2pdp.core.errors import NotReady, P2pdpError
@@ -49,6 +49,8 @@ class _Child:
 
 class Pool:
     """A pool: `begin` while `free`, then `next_done`, until nothing is `running`."""
+
+    is_inside: ClassVar[bool] = False  # whether this process is the child of a pool
 
     def __init__(self, processes: int) -> None:
         self._processes = processes
@@ -120,7 +122,7 @@ class Pool:
 
 def _live(work: Callable[[], dict[str, Any]], writing: int) -> None:
     """Run a child from start to end; it never runs on into the parent's code."""
-    code = 1
+    code, Pool.is_inside = 1, True
     try:
         signal.signal(signal.SIGTERM, _leave)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends its children
@@ -146,6 +148,8 @@ def _answer_of(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         json.dumps(answer, allow_nan=False)
     except P2pdpError as error:
         return {"problem": str(error), "exit_code": error.exit_code}
+    except MemoryError:
+        return {"problem": "there is not enough memory for this", "exit_code": NotReady.exit_code}
     except Exception as error:  # noqa: BLE001  (a child must never run on into the parent's code)
         return {"problem": f"{error}\n{trace_of(error)}"}
     return {"answer": answer}

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from p2pdp.auditor.audit import audit_run
-from p2pdp.auditor.context import Progress, graph_of, untold
+from p2pdp.auditor.context import graph_of
 from p2pdp.auditor.headline import Verdict, verdict_of
 from p2pdp.auditor.verify import INCOMPLETE, Verification
 from p2pdp.auditor.verify import verify as judge
+from p2pdp.cluster.blocks import Cores, Progress, untold
 from p2pdp.core.claims import Claim, Conditioning, Refusal
 from p2pdp.core.errors import Refused, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
@@ -215,10 +216,15 @@ def audit(
     *,
     allow_missing: bool,
     key: str | Path | None = None,
-    progress: Progress = untold,
+    progress: Progress | None = None,
     bootstrap: str | Path | None = None,
+    workers: int | None = None,
 ) -> Audited:
-    """Audit a run. Without `key`, the auditor's key file, sealed skeletons count as missing if that is allowed."""
+    """Audit a run. Without `key`, the auditor's key file, sealed skeletons count as missing if that is allowed.
+
+    `progress` is told how many users were looked at as observers, of how many; `workers` is the most processes to use.
+    """
+    cores = Cores(workers, progress or untold)
     given: Any = delta  # callers of Python may hand in anything
     if given is not None and not (isinstance(given, int | float) and 0.0 < given < 1.0):
         raise UsageError("--delta: must be strictly between 0 and 1")
@@ -229,7 +235,7 @@ def audit(
     if evidence.own is not None:
         raise UsageError(f"{place}: holds one node's view only; an audit needs the skeletons of all")
     root = pinned_key(bootstrap, Path(place))
-    return audit_evidence(evidence, colluders, delta, allow_missing=allow_missing, progress=progress, root=root)
+    return audit_evidence(evidence, colluders, delta, allow_missing=allow_missing, root=root, cores=cores)
 
 
 def audit_evidence(
@@ -238,10 +244,13 @@ def audit_evidence(
     delta: float | None = None,
     *,
     allow_missing: bool = False,
-    progress: Progress = untold,
     root: bytes | None = None,
+    cores: Cores | None = None,
 ) -> Audited:
-    """Return the claims of a run whose evidence is at hand; by default with the spec's colluders and delta."""
+    """Return the claims of a run whose evidence is at hand; by default with the spec's colluders and delta.
+
+    All cores are used without `cores`.
+    """
     checked = judge(evidence, root)
     if checked.verified is None and not (allow_missing and checked.only_missing):
         raise VerificationFailed(first_problem(checked))
@@ -251,7 +260,8 @@ def audit_evidence(
     incomplete = sorted({*checked.missing, *checked.cut_short})
     views = {peer: contents for peer, contents in checked.views.items() if peer not in checked.missing}
     coalition = privacy.colluders if colluders is None else tuple(colluders)
-    made = audit_run(evidence.run, evidence.recorded(views), incomplete, at_delta, coalition, progress)
+    each = cores or Cores(None)
+    made = audit_run(evidence.run, evidence.recorded(views), incomplete, at_delta, coalition, each)
     return Audited(
         roster.run_id.hex(),
         roster.protocol,

@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 import p2pdp
-from p2pdp.cluster.blocks import in_blocks, worker_count
-from p2pdp.core.errors import NotReady, RunFailed, UsageError
+from p2pdp.cluster import blocks
+from p2pdp.cluster.blocks import Cores, in_blocks, worker_count
+from p2pdp.core.arrays import Floats, one_by_one
+from p2pdp.core.errors import NotReady, Refused, RunFailed, UsageError
 from p2pdp.files.samples import samples
 
 
@@ -57,3 +61,82 @@ def test_the_number_of_processes_changes_no_trial(name: str, *, fast: bool) -> N
     assert {**one.to_json(), "seconds": 0.0, "startup_seconds": 0.0} == {
         **two.to_json(), "seconds": 0.0, "startup_seconds": 0.0,
     }  # fmt: skip
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let work be dealt out however little it is."""
+    monkeypatch.setattr(blocks, "ALONE_S", 0.0)
+
+
+def odd(number: int) -> Floats:
+    """Rows of different lengths, with what no decimal number says."""
+    return np.append(np.exp(np.linspace(-700.0, 700.0, number)), (np.nan, -0.0, np.inf, 5e-324, 0.1 * number))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize("count", [0, 1, 11])
+@pytest.mark.usefixtures("at_once")
+def test_rows_are_the_same_bits_on_any_number_of_cores(workers: int, count: int) -> None:
+    told: list[tuple[int, int]] = []
+    rows = Cores(workers, lambda done, total: told.append((done, total)))(count, odd)
+    assert [row.tobytes() for row in rows] == [row.tobytes() for row in one_by_one(count, odd)]
+    assert told == sorted(told)
+    assert told[-1:] == [(count, count)][:count]
+
+
+def process(_number: int) -> Floats:
+    return np.array([float(os.getpid())])
+
+
+def test_little_work_is_done_here() -> None:
+    assert {int(pid) for (pid,) in Cores(2)(20, process)} == {os.getpid()}
+
+
+@pytest.mark.usefixtures("at_once")
+def test_much_work_is_dealt_out() -> None:
+    assert os.getpid() not in {int(pid) for (pid,) in Cores(2)(20, process)}
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_process_of_many_starts_no_more() -> None:
+    def row(_number: int) -> Floats:
+        return np.array([float(worker_count(None))])
+
+    assert {count for (count,) in Cores(2)(4, row)} == {1.0}
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_killed_process_ends_all() -> None:
+    def row(number: int) -> Floats:
+        if number == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return process(number)
+
+    with pytest.raises(RunFailed, match=r"^a process of this audit was ended by signal 9; with --workers 1 .*$"):
+        Cores(2)(5, row)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"), [(Refused("no"), Refused), (MemoryError(), NotReady), (ValueError("no"), RunFailed)]
+)
+@pytest.mark.usefixtures("at_once")
+def test_an_error_of_a_row_is_raised_by_its_kind(raised: BaseException, expected: type[Exception]) -> None:
+    def row(_number: int) -> Floats:
+        raise raised
+
+    with pytest.raises(expected, match=r"^no$|memory|process of this audit no"):
+        Cores(2)(5, row)
+
+
+@pytest.mark.usefixtures("at_once")
+def test_an_interrupted_caller_leaves_no_process_behind() -> None:
+    def interrupted(_done: int, _total: int) -> None:
+        raise SystemExit(130)
+
+    with pytest.raises(SystemExit):
+        Cores(2, interrupted)(8, process)
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from p2pdp.core.arrays import Each, Floats, one_by_one
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.mechanisms.rounding import inside
@@ -46,15 +47,16 @@ def complete_graph(
     *,
     all_lower: bool = False,
     alike: bool = True,
+    each: Each = one_by_one,
 ) -> Ends:
     """Return upper ends for all pairs [user, observer], NaN for u = v; `gaps` has an entry for each observer.
 
     Lower ends take twice the time: without `all_lower` there is that of the pair with the largest upper end, else NaN.
     `mu_upper` and `mu_lower` enclose the sensitivity of one contribution over the standard deviation of its noise.
     `alike` says that contributions of any two users are no farther apart than that; else hiding protects less.
+    `each` computes what all observers learn.
     """
     check(n, len(gaps), mu_upper, mu_lower, delta)
-    ends = Ends(*(np.full((n, n), np.nan) for _ in Ends._fields))
     bases = [Counter(_kind(n, gap, None) for gap in seen) for seen in gaps]
     changes = [_changes(n, seen) for seen in gaps]
     occurs: Counter[Kind] = Counter()
@@ -62,24 +64,32 @@ def complete_graph(
         occurs.update({kind: count * (n - 1) for kind, count in base.items()})
         for change in changed.values():
             occurs.update(change)
-    kinds = {kind: place for place, kind in enumerate(occurs)}
+    kinds, listed = {kind: place for place, kind in enumerate(occurs)}, list(occurs)
     sizes = [base.total() for base in bases if base]
     if not sizes:  # nobody saw anything, or there is nobody else
-        return Ends(*(np.where(np.eye(n, dtype=bool), np.nan, 0.0) for _ in ends))
-    parts = [part(n, kind, mu_upper, mu_lower, law_cut(delta, max(sizes)), alike=alike) for kind in kinds]
+        return Ends(*(np.where(np.eye(n, dtype=bool), np.nan, 0.0) for _ in Ends._fields))
+    cut = law_cut(delta, max(sizes))
+    laws = each(len(listed), lambda place: _law(n, listed[place], cut, alike=alike))
+    parts = [_part(kind, found, mu_upper, mu_lower) for kind, found in zip(listed, laws, strict=True)]
     times = np.array([float(count) for count in occurs.values()])
-    curves = Curves(parts, times, min(sizes), max(sizes), delta, lower=all_lower)
-    for observer, (base, changed) in enumerate(zip(bases, changes, strict=True)):
-        others = [user for user in range(n) if user != observer]
+    curves = Curves(parts, times, min(sizes), max(sizes), delta, lower=all_lower, each=each)
+
+    def row(observer: int) -> Floats:
+        """Return upper ends, lower ends and variations of all users against one observer."""
+        base, changed = bases[observer], changes[observer]
         same: dict[frozenset[tuple[int, int]], list[int]] = {}
-        for user in others:
-            entries = frozenset((kinds[kind], count) for kind, count in changed.get(user, Counter()).items())
-            same.setdefault(entries, []).append(user)
+        for user in range(n):
+            if user != observer:
+                entries = frozenset((kinds[kind], count) for kind, count in changed.get(user, Counter()).items())
+                same.setdefault(entries, []).append(user)
         found = curves.epsilons({kinds[kind]: count for kind, count in base.items()}, list(same))
+        ends_of = np.full((len(Ends._fields), n), np.nan)
         for place, members in enumerate(same.values()):
-            ends.upper[members, observer] = found.upper[place]
-            ends.lower[members, observer] = found.lower[place]
-            ends.variation[members, observer] = found.variation[place]
+            ends_of[:, members] = np.array([values[place] for values in found])[:, None]
+        return ends_of.reshape(-1)
+
+    rows = np.array(each(n, row)).reshape(n, len(Ends._fields), n)
+    ends = Ends(*(np.ascontiguousarray(rows[:, place].T) for place in range(len(Ends._fields))))
     if all_lower:
         return ends
     user, observer = divmod(int(np.nanargmax(ends.upper)), n)
@@ -110,9 +120,17 @@ def check_terms(mu_upper: float, mu_lower: float, delta: float) -> None:
 
 
 def part(n: int, kind: Kind, mu_upper: float, mu_lower: float, cut: float, *, alike: bool = True) -> Part:
+    return _part(kind, _law(n, kind, cut, alike=alike), mu_upper, mu_lower)
+
+
+def _law(n: int, kind: Kind, cut: float, *, alike: bool) -> Floats:
+    """Return the law of a user's contributions in such a gap, and behind it the share of its part."""
+    return np.append(law(n, kind.stretches, cut), most_told(n, kind.stretches) if alike else 1.0)
+
+
+def _part(kind: Kind, found: Floats, mu_upper: float, mu_lower: float) -> Part:
     root = math.sqrt(kind.length)
-    counts = law(n, kind.stretches, cut)
-    return Part(counts, mu_upper / root, mu_lower / root, most_told(n, kind.stretches) if alike else 1.0)
+    return Part(found[:-1], mu_upper / root, mu_lower / root, float(found[-1]))
 
 
 def _kind(n: int, gap: Gap, user: Peer | None) -> Kind:

@@ -9,13 +9,14 @@ upper ones; without `lower` they are left out, NaN.
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from p2pdp.core.arrays import Complexes, Floats
+from p2pdp.core.arrays import Complexes, Each, Floats, one_by_one
 from p2pdp.privacy.hidden_path.losses import lower_losses, scale, upper_losses
 from p2pdp.privacy.pld.losses import Losses
 from p2pdp.privacy.pld.sums import (
@@ -66,7 +67,15 @@ class Curves:
     """`occurs` says how often each part occurs in all, `least` and `most` how large the sums are to be expected."""
 
     def __init__(
-        self, parts: Sequence[Part], occurs: Floats, least: float, most: float, delta: float, *, lower: bool = True
+        self,
+        parts: Sequence[Part],
+        occurs: Floats,
+        least: float,
+        most: float,
+        delta: float,
+        *,
+        lower: bool = True,
+        each: Each = one_by_one,
     ) -> None:
         self._parts = parts
         self._delta = delta
@@ -79,7 +88,8 @@ class Curves:
         self._step = min(max(_STEP * math.sqrt(mean), window / SIZE_MAX, _STEP_MIN), _STEP_MAX)
         self._moments = Moments(math.sqrt(smallest), math.sqrt(largest))
         self._cuts = (delta * _CUT_UPPER / max(most, 1.0), delta * _CUT_LOWER / max(most, 1.0))
-        self._losses = [self._losses_of(part) for part in parts]
+        rows = each(len(parts), lambda place: np.concatenate([_packed(one) for one in self._losses_of(parts[place])]))
+        self._losses = [_unpacked(row, self._step) for row in rows]
         exponents = self._moments.exponents
         moments = [
             [one.log_moments(sign * exponents) for one, sign in zip(ends, self._signs, strict=True)]
@@ -88,7 +98,7 @@ class Curves:
         self._log_moments = np.array(moments).reshape(len(parts), len(self._signs), -1)
         lost = [[ends[0].infinite, *(one.slack for one in ends[1:])] for ends in self._losses]
         self._beyond = np.array(lost).reshape(len(parts), -1)
-        self._spectra: dict[tuple[int, int], Complexes] = {}
+        self._spectra: OrderedDict[tuple[int, int], Complexes] = OrderedDict()  # those used last at the end
         self._kept = 0  # numbers of these spectra
 
     def _losses_of(self, part: Part) -> tuple[Losses, ...]:
@@ -118,14 +128,34 @@ class Curves:
 
     def spectrum(self, part: int, size: int) -> Complexes:
         """Return the logarithms of the spectra of a part's losses."""
-        if (part, size) not in self._spectra:
-            if self._kept > _KEPT_MAX:
-                self._spectra.clear()
-                self._kept = 0
-            found = np.stack([log_spectrum(one, size) for one in self._losses[part]])
-            self._spectra[part, size] = found
-            self._kept += found.size
-        return self._spectra[part, size]
+        if (part, size) in self._spectra:
+            self._spectra.move_to_end((part, size))
+            return self._spectra[part, size]
+        while self._kept > _KEPT_MAX:
+            self._kept -= self._spectra.popitem(last=False)[1].size
+        found = np.stack([log_spectrum(one, size) for one in self._losses[part]])
+        self._spectra[part, size] = found
+        self._kept += found.size
+        return found
+
+
+_FACTS: Final = 5  # of losses, before their masses
+
+
+def _packed(losses: Losses) -> Floats:
+    facts = len(losses.masses), losses.first, losses.infinite, losses.vanished, losses.slack
+    return np.concatenate([facts, losses.masses])
+
+
+def _unpacked(row: Floats, step: float) -> tuple[Losses, ...]:
+    """Return the losses on this grid that lie in a row one after the other."""
+    found: list[Losses] = []
+    while len(row):
+        size, first, infinite, vanished, slack = row[:_FACTS].tolist()
+        end = _FACTS + int(size)
+        found.append(Losses(step, int(first), row[_FACTS:end], infinite, vanished, slack))
+        row = row[end:]
+    return tuple(found)
 
 
 class _Lookup:

@@ -32,7 +32,7 @@ from typing import Final
 
 import numpy as np
 
-from p2pdp.core.arrays import Complexes, Floats, Ints
+from p2pdp.core.arrays import Complexes, Each, Floats, Ints, one_by_one
 from p2pdp.core.errors import UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.privacy.hidden_path.complete import check
@@ -51,7 +51,12 @@ _NUMBERS_MAX: Final = 1 << 24  # about, in spectra
 
 
 def general_graph(
-    neighbours: Sequence[Sequence[Peer]], gaps: Sequence[Sequence[Gap]], mu_upper: float, mu_lower: float, delta: float
+    neighbours: Sequence[Sequence[Peer]],
+    gaps: Sequence[Sequence[Gap]],
+    mu_upper: float,
+    mu_lower: float,
+    delta: float,
+    each: Each = one_by_one,
 ) -> Ends:
     """Return upper ends for all pairs [user, observer], and the lower end of the largest one, NaN elsewhere.
 
@@ -64,11 +69,16 @@ def general_graph(
     ends = Ends(*(np.full((n, n), np.nan) for _ in Ends._fields))
     most = max((len(seen) for seen in gaps), default=1)
     sums = _Sums(mu_upper, delta, most)
-    for observer, seen in enumerate(gaps):
+
+    def row(observer: int) -> Floats:
+        """Return epsilons and variations of all users against one observer."""
         laws = GraphLaws(neighbours, observer, _SPREADER, law_cut(delta, most))
-        found = sums.ends(laws, Counter(seen))
-        ends.upper[laws.others, observer] = found.epsilons
-        ends.variation[laws.others, observer] = found.variation
+        ends_of = np.full((2, n), np.nan)
+        ends_of[:, laws.others] = sums.ends(laws, Counter(gaps[observer]))
+        return ends_of.reshape(-1)
+
+    rows = np.array(each(n, row)).reshape(n, 2, n)
+    ends.upper[:], ends.variation[:] = rows[:, 0].T, rows[:, 1].T
     if n > 1:
         user, seer = divmod(int(np.nanargmax(ends.upper)), n)
         laws = GraphLaws(neighbours, seer, _SPREADER, law_cut(delta, most))

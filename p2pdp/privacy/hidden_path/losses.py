@@ -36,6 +36,7 @@ from p2pdp.privacy.gaussian_curve import gaussian_deltas
 from p2pdp.privacy.pld.losses import LOSS_MAX, Losses, from_points, under
 
 _ENDS_TRIED: Final = np.linspace(0.0, 1.0, 96)  # exponents: ends of all orders of magnitude
+_EVERY: Final = 8  # of them is looked at before those between
 _SLOPES: Final = 2000  # thresholds among which tests are looked up; between them one in between does as well
 _REACH: Final = 9.0  # standard deviations beyond which nothing is looked for
 _ADDED_TOLD: Final = 1e-6  # with more, a lower end tells nothing
@@ -74,8 +75,12 @@ def _end(weights: Floats, mus: Floats, share: float, step: float, tail: float) -
     last = (most / 2 + 38.0) * most + step
     least = min(step, last / 2)
     tried = least * (last / least) ** _ENDS_TRIED
+    rough = np.nonzero(_upper_curve(weights, mus, share, tried[_EVERY - 1 :: _EVERY]) <= tail)[0]
+    if not len(rough):  # the last one that was tried is among these
+        return math.ceil(last / step)
+    tried = tried[rough[0] * _EVERY : (rough[0] + 1) * _EVERY]
     enough = np.nonzero(_upper_curve(weights, mus, share, tried) <= tail)[0]
-    return math.ceil(float(tried[enough[0]] if len(enough) else last) / step)
+    return math.ceil(float(tried[enough[0] if len(enough) else -1]) / step)
 
 
 def lower_losses(law: Floats, mu: float, step: float, tail: float) -> tuple[Losses, Losses]:

@@ -57,6 +57,19 @@ class Span:
     doubt: float = 0.0
 
 
+_NUMBERS: Final = 5  # of a span, behind its leaks
+
+
+def packed(span: Span) -> Floats:
+    """Return a span as one row of numbers."""
+    return np.append(span.leaks, (span.rank, span.rows, span.kept, span.dropped, span.doubt))
+
+
+def unpacked(row: Floats) -> Span:
+    rank, rows, kept, dropped, doubt = row[-_NUMBERS:].tolist()
+    return Span(row[:-_NUMBERS], int(rank), int(rows), kept, dropped, doubt)
+
+
 def leaks_of(basis: Floats, spread: Floats | None) -> Floats:
     """Return the leak of each user from an orthonormal basis (columns) of what was seen.
 

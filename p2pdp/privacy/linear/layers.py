@@ -17,14 +17,14 @@ was missed: `raised` then takes all leaks to be whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from p2pdp.core.arrays import Floats, Ints
+from p2pdp.core.arrays import Each, Floats, Ints, one_by_one
 from p2pdp.privacy.linear.krylov import DROPPED_BELOW, Span, extended, leaks_of
 from p2pdp.privacy.linear.modular import MODULUS, modular_rank, reduced, residue
 
@@ -176,38 +176,63 @@ _SLACK_LEAST: Final = 1e-12
 _DOUBTED: Final = 10.0
 
 
-def modular_ranks(layers: Layers, views: Sequence[View], rank_most: int, prime: int) -> list[int]:
+def modular_ranks(
+    layers: Layers, views: Sequence[View], rank_most: int, prime: int, each: Each = one_by_one
+) -> list[int]:
     """Return the rank of each view, its members' own knowledge included; no rank counts beyond `rank_most`."""
     width = rank_most + max((len(view.drawn) for view in views), default=0) + _MORE_COLUMNS
     width = min(layers.users + layers.noises, width)
-    rows: list[list[Rows]] = [[] for _ in views]
-    for start in range(0, width, _COLUMNS):
-        for found, some in zip(rows, _seen(layers, views, prime, start, min(_COLUMNS, width - start)), strict=True):
-            found.append(some)
-    return [
-        modular_rank(np.concatenate(found, axis=1) if found else np.zeros((0, 0)), prime) - len(view.drawn)
-        for view, found in zip(views, rows, strict=True)
-    ]
+    told = _Told(layers, views, prime, width)
+
+    def row(place: int) -> Floats:
+        return np.array([float(modular_rank(told.rows(views[place]), prime) - len(views[place].drawn))])
+
+    return [int(rank) for (rank,) in each(len(views), row)]
 
 
-def _seen(layers: Layers, views: Sequence[View], prime: int, start: int, width: int) -> list[Rows]:
-    """Return what each observer saw of random residues in some of the columns, as many as a cache has room for."""
-    random = np.random.Generator(np.random.Philox(key=[prime, start]))
-    values = random.integers(0, prime, (layers.users, width)).astype(np.float64)
-    draws = random.integers(0, prime, (layers.noises, width)).astype(np.float64)
-    own = [[*values[list(view.members)], *draws[list(view.drawn)]] for view in views]
-    rows: list[list[Rows]] = [[np.array(some, dtype=np.float32).reshape(-1, width)] for some in own]
-    for number in range(1 + max((max(view.seen, default=0) for view in views), default=0)):
-        if number:
-            step = layers.steps[number - 1]
-            moved = _residues(step.parents, step.residues, prime) @ values
-            if step.noise is not None:
-                moved = reduced(moved, prime) + _residues(step.noise, step.noise_residues, prime) @ draws
-            values = reduced(moved, prime)
-        for view, found in zip(views, rows, strict=True):
-            if number in view.seen:
-                found.append(values[list(view.seen[number])].astype(np.float32))
-    return [np.concatenate(found) for found in rows]
+class _Told:
+    """Random residues of all values that some observer saw or knows, each once however many saw it."""
+
+    def __init__(self, layers: Layers, views: Sequence[View], prime: int, width: int) -> None:
+        self._seen = {
+            number: _places(view.seen[number] for view in views if number in view.seen)
+            for number in sorted({number for view in views for number in view.seen})
+        }
+        self._members, self._drawn = _places(view.members for view in views), _places(view.drawn for view in views)
+        sizes = {number: len(places) for number, places in self._seen.items()}
+        self._rows: dict[int, Rows] = {number: np.zeros((size, width), np.float32) for number, size in sizes.items()}
+        self._own: Rows = np.zeros((len(self._members), width), np.float32)
+        self._draws: Rows = np.zeros((len(self._drawn), width), np.float32)
+        for start in range(0, width, _COLUMNS):
+            self._fill(layers, prime, slice(start, min(start + _COLUMNS, width)))
+
+    def _fill(self, layers: Layers, prime: int, columns: slice) -> None:
+        """Fill in some of the columns, as many as a cache has room for."""
+        random = np.random.Generator(np.random.Philox(key=[prime, columns.start]))
+        width = columns.stop - columns.start
+        values = random.integers(0, prime, (layers.users, width)).astype(np.float64)
+        draws = random.integers(0, prime, (layers.noises, width)).astype(np.float64)
+        self._own[:, columns], self._draws[:, columns] = values[self._members], draws[self._drawn]
+        for number in range(1 + max(self._seen, default=0)):
+            if number:
+                step = layers.steps[number - 1]
+                moved = _residues(step.parents, step.residues, prime) @ values
+                if step.noise is not None:
+                    moved = reduced(moved, prime) + _residues(step.noise, step.noise_residues, prime) @ draws
+                values = reduced(moved, prime)
+            if number in self._seen:
+                self._rows[number][:, columns] = values[self._seen[number]]
+
+    def rows(self, view: View) -> Rows:
+        """Return the residues of what one observer knows and saw."""
+        parts = [(self._own, self._members, view.members), (self._draws, self._drawn, view.drawn)]
+        parts += [(self._rows[number], self._seen[number], view.seen[number]) for number in sorted(view.seen)]
+        chosen = [rows[np.searchsorted(places, list(some))] for rows, places, some in parts]
+        return np.concatenate(chosen)
+
+
+def _places(several: Iterable[Sequence[int]]) -> Ints:
+    return np.array(sorted({place for some in several for place in some}), dtype=np.int64)
 
 
 def _residues(matrix: Any, residues: Any, prime: int) -> Any:

@@ -15,7 +15,7 @@ from p2pdp.privacy.shuffle.krr import clones, krr_lower, krr_upper
 from p2pdp.privacy.shuffle.overlap import hidden, overlapped, overlapped_worst, two_valued
 from p2pdp.topology.graphs import make_graph
 from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
-from p2pdp.topology.report_walks.overlap import all_overlaps
+from p2pdp.topology.report_walks.overlap import overlaps_of_laws
 
 
 def poisson_binomial(chances: list[float]) -> np.ndarray:
@@ -132,7 +132,8 @@ def views(truths: tuple[int, ...], gamma: float, laws: np.ndarray) -> dict[tuple
 def test_it_bounds_all_that_the_curator_learns_on_a_small_graph(rounds: int, others: tuple[int, ...]) -> None:
     """Every place, load and answer of four users enumerated."""
     walk = walk_matrix(make_graph(GraphPart("path"), 4, 0), 0.4)
-    laws, kappas, epsilon_0 = all_laws(walk, rounds), all_overlaps(walk, rounds), 1.0
+    laws, epsilon_0 = all_laws(walk, rounds), 1.0
+    kappas = overlaps_of_laws(laws, rounds)
     gamma = 2.0 / (math.e + 1.0)
     p, q = views((0, *others), gamma, laws), views((1, *others), gamma, laws)
     for epsilon in (0.2, 0.5, 0.8):
@@ -144,7 +145,7 @@ def test_it_bounds_all_that_the_curator_learns_on_a_small_graph(rounds: int, oth
 @pytest.mark.parametrize("categories", [None, 4])
 def test_one_upper_end_for_all_users(categories: int | None) -> None:
     walk = walk_matrix(make_graph(GraphPart("erdos_renyi", probability=0.3), 24, 5), 0.1)
-    overlaps = all_overlaps(walk, 9)
+    overlaps = overlaps_of_laws(all_laws(walk, 9), 9)
     lower, upper, user = overlapped_worst(1.0, overlaps, 1e-3, categories)
     each = [overlapped(1.0, np.delete(overlaps[u], u), 1e-3, categories) for u in range(24)]
     assert max(one[1] for one in each) <= upper * (1.0 + 1e-9)

@@ -11,10 +11,13 @@ from p2pdp.topology.graphs import complete_graph, make_graph
 from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
 from p2pdp.topology.report_walks.mixing import mixing_of
 from p2pdp.topology.report_walks.overlap import (
-    all_overlaps,
+    is_afforded,
+    least_overlap,
+    least_overlaps,
     overlap_least,
     overlap_of_complete,
     overlaps,
+    overlaps_of_laws,
 )
 
 
@@ -24,9 +27,10 @@ def by_hand(laws: np.ndarray, user: int, other: int) -> float:
 
 @given(n=st.integers(2, 12), seed=st.integers(0, 40), stay=st.sampled_from([0.0, 0.2]), rounds=st.integers(1, 12))
 @settings(max_examples=25)
-def test_all_overlaps_are_the_least_ratios(n: int, seed: int, stay: float, rounds: int) -> None:
+def test_overlaps_are_the_least_ratios(n: int, seed: int, stay: float, rounds: int) -> None:
     walk = walk_matrix(make_graph(GraphPart("erdos_renyi", probability=0.6), n, seed), stay)
-    laws, found = all_laws(walk, rounds), all_overlaps(walk, rounds)
+    laws = all_laws(walk, rounds)
+    found = overlaps_of_laws(laws, rounds)
     for user in range(n):
         assert found[user, user] == 1.0
         for other in set(range(n)) - {user}:
@@ -34,8 +38,26 @@ def test_all_overlaps_are_the_least_ratios(n: int, seed: int, stay: float, round
             assert found[user, other] <= by_hand(laws, user, other) * (1 + 1e-15)
 
 
+@given(n=st.integers(1, 12), seed=st.integers(0, 40), stay=st.sampled_from([0.0, 0.2]), rounds=st.integers(0, 12))
+@settings(max_examples=25)
+def test_the_least_overlaps_are_those_of_all_pairs(n: int, seed: int, stay: float, rounds: int) -> None:
+    walk = walk_matrix(make_graph(GraphPart("erdos_renyi", probability=0.6), n, seed), stay)
+    laws = all_laws(walk, rounds)
+    pairs = overlaps_of_laws(laws, rounds)
+    np.testing.assert_array_equal(least_overlaps(laws, rounds), pairs.min(axis=1))
+    assert least_overlap(walk, rounds) == pytest.approx(pairs.min(), rel=1e-12, abs=1e-300)
+
+
+def test_the_least_overlap_of_a_large_graph_is_that_of_all_laws() -> None:
+    graph = make_graph(GraphPart("regular", degree=8), 300, 3)
+    walk = walk_matrix(graph, 0.1)
+    assert least_overlap(walk, 12) == pytest.approx(least_overlaps(all_laws(walk, 12), 12).min(), rel=1e-12)
+    assert is_afforded(graph, 1000)
+    assert not is_afforded(graph, 10**6)
+
+
 def test_on_a_bipartite_graph_without_staying_the_other_side_hides_nobody() -> None:
-    found = all_overlaps(walk_matrix(make_graph(GraphPart("hypercube"), 8, 0)), 12)
+    found = overlaps_of_laws(all_laws(walk_matrix(make_graph(GraphPart("hypercube"), 8, 0)), 12), 12)
     sides = np.array([user.bit_count() % 2 for user in range(8)])
     assert np.all((found > 0.0) == (sides[:, None] == sides))
 
@@ -43,7 +65,7 @@ def test_on_a_bipartite_graph_without_staying_the_other_side_hides_nobody() -> N
 @pytest.mark.parametrize("stay", [0.0, 0.3, 0.9])
 @pytest.mark.parametrize("rounds", [0, 1, 2, 3, 8])
 def test_the_complete_graph_in_closed_form(stay: float, rounds: int) -> None:
-    exact = all_overlaps(walk_matrix(complete_graph(5), stay), rounds).min()
+    exact = least_overlap(walk_matrix(complete_graph(5), stay), rounds)
     assert overlap_of_complete(5, stay, rounds) == pytest.approx(exact, rel=1e-10, abs=1e-15)
 
 

@@ -169,23 +169,28 @@ class _Account:
         every = len(observers)
         if every > afforded:
             observers = [observers[int(at)] for at in np.unique(np.linspace(0, every - 1, afforded).astype(int))]
-        of_each = [self._views.told([user], self._decay) for user in observers]
+
+        def row(place: int) -> Floats:
+            told = self._views.told([observers[place]], self._decay)
+            return np.append(self._leak(told), (told.kept, told.dropped))
+
+        rows = np.array(self._context.each(len(observers), row))
+        pivots = rows[:, -2:].tolist()
         leak = np.full((n, n), np.nan)
-        for user, told in zip(observers, of_each, strict=True):
-            leak[:, user] = self._leak(told)
-            leak[user, user] = np.nan
+        leak[:, observers] = rows[:, :-2].T
+        np.fill_diagonal(leak, np.nan)
         some = () if len(observers) == every else (_SOME.format(len(observers), n),)
         exact = (
             self._affine is not None
             and not some
-            and self._add(Observer.NODE, leak[:, observers], observers, of_each, ())
+            and self._add(Observer.NODE, leak[:, observers], observers, pivots, ())
         )
         if exact:
             found.mu, found.leak = self._mu(leak), leak
             in_all = self._rounding.added_to(found.mu, self._most)
             found.epsilon = epsilons_of(self._context.delta * (1.0 - _SHARE), in_all)
         else:
-            self._add(Observer.NODE, leak[:, observers], observers, of_each, some, model=True)
+            self._add(Observer.NODE, leak[:, observers], observers, pivots, some, model=True)
         self._publish(Seen(observers, leak[:, observers] if exact else None))
 
     def _coalition(self) -> None:
@@ -199,13 +204,14 @@ class _Account:
         leak = self._leak(told)
         leak[members] = np.nan
         name: list[Name] = [tuple(members)]
-        exact = self._affine is not None and self._add(Observer.COALITION, leak[:, None], name, [told], ())
+        pivots = [(told.kept, told.dropped)]
+        exact = self._affine is not None and self._add(Observer.COALITION, leak[:, None], name, pivots, ())
         if exact:
             self._found.leak_coalition, self._found.mu_coalition = leak, self._mu(leak)
             in_all = self._rounding.added_to(self._found.mu_coalition, self._most)
             self._found.epsilon_coalition = epsilon_of_each(self._context.delta * (1.0 - _SHARE), in_all)
         else:
-            self._add(Observer.COALITION, leak[:, None], name, [told], (), model=True)
+            self._add(Observer.COALITION, leak[:, None], name, pivots, (), model=True)
         self._publish(Seen([tuple(members)], leak[:, None] if exact else None))
 
     def _publish(self, seen: Seen) -> None:
@@ -228,7 +234,8 @@ class _Account:
                 continue
             elif not self._views.regular and self._views.work <= _WORK_MAX:
                 told = self._views.told([], self._decay)
-                self._add(name, self._leak(told)[:, None], [name], [told], (), model=True)
+                pivots = [(told.kept, told.dropped)]
+                self._add(name, self._leak(told)[:, None], [name], pivots, (), model=True)
 
     def _leak(self, told: Told) -> Floats:
         """Return leaks in units of one gradient. Affine gradients over the same rows all move alike."""
@@ -245,13 +252,16 @@ class _Account:
         observer: Observer,
         leak: Floats,
         names: Sequence[Name],
-        of_each: Sequence[Told],
+        pivots: Sequence[Sequence[float]],
         stated: tuple[str, ...],
         *,
         model: bool = False,
     ) -> bool:
-        """Add a claim; add a refusal and return False if an exact claim rests on a rank that rounding leaves open."""
-        kept, dropped = min(one.kept for one in of_each), max(one.dropped for one in of_each)
+        """Add a claim; add a refusal and return False if an exact claim rests on a rank that rounding leaves open.
+
+        `pivots` are, of each observer, the smallest that was kept and the largest that was dropped.
+        """
+        kept, dropped = min(one[0] for one in pivots), max(one[1] for one in pivots)
         if not model and dropped * _APART > kept:
             self._found.refusals.append(
                 Refusal(observer, Method.EXACT, "rounding leaves open how much some user was told")

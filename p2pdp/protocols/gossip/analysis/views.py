@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -32,7 +32,7 @@ from p2pdp.core.values import GRADIENT, LinearForm, Source
 from p2pdp.ledger.records import OPENED
 from p2pdp.privacy.linear.descent import without
 from p2pdp.privacy.linear.filter import filter_is_quicker, filtered_span, seen_draws_are_fresh
-from p2pdp.privacy.linear.krylov import Span, fixed_span
+from p2pdp.privacy.linear.krylov import Span, fixed_span, packed, unpacked
 from p2pdp.privacy.linear.layers import (
     Layers,
     View,
@@ -85,6 +85,7 @@ class GossipViews:
         run, transcript = context.run, context.transcript
         assert transcript.published is not None
         self._plan = run.plan
+        self._each = context.each
         self._users = run.n
         self._noised = run.plan.noise.name != "none"
         self._received = transcript.received
@@ -143,8 +144,8 @@ class GossipViews:
         """Return the spans of views with leaks rounded up."""
         if self.all_is_published:
             whole = Span(np.ones(self._users), self._users, self._users, 1.0, 0.0)
-            return Spans([self._capped(view, whole) for view in views], len(views), 0, 0)
-        spans = [self._span(view) for view in views]
+            return Spans(self._all_capped(views, [whole] * len(views)), len(views), 0, 0)
+        spans = self._of_each(len(views), lambda at: self._span(views[at]))
         sources = self._users + self.layers.noises
         fresh = [self.layers.noises > 0 and seen_draws_are_fresh(self.layers, view) for view in views]
         ranks = [span.rows for span in spans]
@@ -152,17 +153,23 @@ class GossipViews:
         full = [rank == min(span.rows, sources) for rank, span in zip(ranks, spans, strict=True)]
         doubtful = [at for at, is_full in enumerate(full) if not is_full]
         self._rank(views, spans, ranks, doubtful, PRIMES[1:])
-        spans = [self._agreed(view, span, rank) for view, span, rank in zip(views, spans, ranks, strict=True)]
+        first = spans
+        spans = self._of_each(len(views), lambda at: self._agreed(views[at], first[at], ranks[at]))
         found = [raised(span, rank) for span, rank in zip(spans, ranks, strict=True)]
         if not self._noised:  # all or nothing
             found = [replace(span, leaks=np.where(span.leaks > 0.0, 1.0, 0.0)) for span in found]
-        found = [self._capped(view, span) for view, span in zip(views, found, strict=True)]
         lost = sum(rank > span.rank for span, rank in zip(spans, ranks, strict=True))
-        return Spans(found, sum(full), len(doubtful), lost)
+        return Spans(self._all_capped(views, found), sum(full), len(doubtful), lost)
+
+    def _of_each(self, count: int, span: Callable[[int], Span]) -> list[Span]:
+        return [unpacked(row) for row in self._each(count, lambda at: packed(span(at)))]
+
+    def _all_capped(self, views: Sequence[View], spans: Sequence[Span]) -> list[Span]:
+        if not len(self._ends):
+            return list(spans)
+        return self._of_each(len(views), lambda at: self._capped(views[at], spans[at]))
 
     def _capped(self, view: View, span: Span) -> Span:
-        if not len(self._ends):
-            return span
         rounding = 4.0 * self._users * float(np.finfo(np.float64).eps) * (1.0 + 2.0 * self._laplacian.max())
         return replace(span, leaks=np.minimum(span.leaks * (1.0 + rounding), self.most(view.members)))
 
@@ -177,7 +184,7 @@ class GossipViews:
         """Set the ranks of these views to the largest modulo the primes; the first prime replaces earlier ranks."""
         most = max((span.rank for span in spans), default=0)
         for prime in primes if which else ():
-            found = modular_ranks(self.layers, [views[at] for at in which], most, prime)
+            found = modular_ranks(self.layers, [views[at] for at in which], most, prime, self._each)
             for at, rank in zip(which, found, strict=True):
                 ranks[at] = rank if prime == PRIMES[0] else max(ranks[at], rank)
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from p2pdp.auditor.claims import claim_of, spread_of, told_by_skeletons
 from p2pdp.auditor.context import AccountResult, AuditContext, graph_of, refused, unlike_plan
-from p2pdp.core.arrays import Floats
+from p2pdp.core.arrays import Each, Floats
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.core.ids import CURATOR, Peer, is_user
 from p2pdp.core.messages import OPENED_REPORT
@@ -37,7 +37,13 @@ from p2pdp.protocols.shuffle.plan import MARK, RELAY, Hop, Round, ShufflePlan
 from p2pdp.replay.visits import put_out
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.report_walks.matrix import all_laws, walk_matrix
-from p2pdp.topology.report_walks.overlap import overlap_least, overlaps_of_laws
+from p2pdp.topology.report_walks.overlap import (
+    is_afforded,
+    least_overlap,
+    least_overlaps,
+    overlap_least,
+    overlaps_of_laws,
+)
 
 _LAWS_N: Final = 1024  # most users for which all laws are computed
 _EACH_N: Final = 128  # most users for which the others' overlaps are counted one by one
@@ -63,8 +69,10 @@ def _curator(context: AuditContext, plan: ShufflePlan, found: AccountResult) -> 
             Refusal(Observer.CURATOR, Method.SHUFFLE, reason or "some users' ledgers are not at hand")
         )
         return
-    rows, how = _overlaps(graph, plan, timing)
-    lowers, uppers = np.array([enclosed(plan, row, context.delta) for row in of_reports(plan, rows)]).T
+    rows, how = _overlaps(graph, plan, timing, context.each)
+    of_each = of_reports(plan, rows)
+    ends = context.each(len(of_each), lambda user: np.array(enclosed(plan, of_each[user], context.delta)))
+    lowers, uppers = np.array(ends).T
     worst = int(np.argmax(uppers))
     assumptions = [how, PERMUTED, SEALED]
     if not plan.single:
@@ -103,21 +111,25 @@ def _hidden(context: AuditContext, plan: ShufflePlan) -> tuple[str | None, Graph
     return None, graph, timing
 
 
-def _overlaps(graph: Graph, plan: ShufflePlan, timing: Timing) -> tuple[list[Floats], str]:
+def _overlaps(graph: Graph, plan: ShufflePlan, timing: Timing, each: Each) -> tuple[list[Floats], str]:
     """Return the overlaps of each user with the others, or one row for all users."""
-    n = graph.n
-    if n > _LAWS_N or (graph.edge_count == n * (n - 1) // 2 and not timing.times):
-        kappa, how = overlap_least(graph, plan.stay, plan.rounds)
+    n, complete = graph.n, 2 * graph.edge_count == graph.n * (graph.n - 1)
+    if n > _LAWS_N or (complete and not timing.times):
+        if complete or not is_afforded(graph, plan.rounds):
+            kappa, how = overlap_least(graph, plan.stay, plan.rounds)
+        else:
+            kappa, how = least_overlap(walk_matrix(graph, plan.stay), plan.rounds, each), "exact"
         return [np.full(n - 1, kappa)], f"any two walks overlap by {kappa:.4g} ({how})"
     laws = laws_with(graph, plan.stay, plan.rounds, timing) if timing.times else None
     if laws is None:
         laws = all_laws(walk_matrix(graph, plan.stay), plan.rounds)
+    how = "any two walks overlap by {:.4g} at least (exact)"
+    if plan.reports > _EACH_N or categories_of(plan) not in (None, 2):  # blankets of more values take long
+        least = least_overlaps(laws, plan.rounds)
+        return [np.full(n - 1, kappa) for kappa in least.tolist()], how.format(least.min())
     kappas = overlaps_of_laws(laws, plan.rounds)
     rows = [np.delete(kappas[user], user) for user in range(n)]
-    least = min((float(row.min()) for row in rows if len(row)), default=1.0)
-    if plan.reports > _EACH_N or categories_of(plan) not in (None, 2):  # blankets of more values take long
-        rows = [np.full(n - 1, float(row.min())) for row in rows]
-    return rows, f"any two walks overlap by {least:.4g} at least (exact)"
+    return rows, how.format(min((float(row.min()) for row in rows if len(row)), default=1.0))
 
 
 def of_reports(plan: ShufflePlan, rows: Sequence[Floats]) -> list[Floats]:

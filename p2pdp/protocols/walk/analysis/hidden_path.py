@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -122,12 +123,11 @@ def _ends(context: AuditContext, observers: Sequence[Peer]) -> Ends:
     mu_lower = min(_span(run) / run.plan.noise.scale * (1.0 - 1e-12), mu_upper)
     if run.plan.order == "complete":
         alike = not run.by_record  # else sums of rows, of which users may have quite different ones
-        ends = complete_graph(run.n, gaps, mu_upper, mu_lower, context.delta, alike=alike)
-        if gaps != unended:
-            ends = _larger(ends, complete_graph(run.n, unended, mu_upper, mu_lower, context.delta, alike=alike))
-        return ends
+        of = partial(complete_graph, run.n, mu_upper=mu_upper, mu_lower=mu_lower, delta=context.delta)
+        of = partial(of, alike=alike, each=context.each)
+        return of(gaps) if gaps == unended else _larger(of(gaps), of(unended))
     neighbours = [neighbours_of(context, user) for user in range(run.n)]
-    return general_graph(neighbours, gaps, mu_upper, mu_lower, context.delta)
+    return general_graph(neighbours, gaps, mu_upper, mu_lower, context.delta, context.each)
 
 
 def _larger(one: Ends, other: Ends) -> Ends:
