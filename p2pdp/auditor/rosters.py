@@ -8,8 +8,13 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.crypto.roster import Roster, RosterEntry, RosterError
 
 
-def roster_problems(roster: Roster, root: bytes | None) -> Iterator[str]:
-    """Yield what is wrong with a roster; without `root`, the key of the trusted bootstrap, its own is believed."""
+def roster_problems(roster: Roster, root: bytes | None, *, alone: bool = False) -> Iterator[str]:
+    """Yield what is wrong with a roster; without `root`, the key of the trusted bootstrap, its own is believed.
+
+    That of a node `alone` holds the entries of those to whom it talks, any other those of everybody.
+    """
+    if not alone and len(roster.entries) < roster.n:
+        yield f"the roster holds the entries of {len(roster.entries)} of {roster.n} users: it is that of one node"
     if root is not None and roster.bootstrap.identity != root:
         yield f"the run is one of another bootstrap, whose key is {roster.bootstrap.identity.hex()}"
     try:
@@ -24,7 +29,7 @@ def roster_problems(roster: Roster, root: bytes | None) -> Iterator[str]:
 def _entries(roster: Roster) -> Iterator[tuple[Peer, RosterEntry]]:
     yield BOOTSTRAP, roster.bootstrap
     yield CURATOR, roster.curator
-    yield from enumerate(roster.entries)
+    yield from zip(roster.entries.named, roster.entries, strict=True)
 
 
 def _name(peer: Peer) -> str:

@@ -140,11 +140,12 @@ def verify(evidence: Evidence, root: bytes | None = None) -> Verification:
 def _everybody(evidence: Evidence, verification: Verification, root: bytes | None) -> tuple[Peer, ...]:
     """Return whose ledgers there should be, and check that the roster is bootstrap's and names this spec."""
     roster = evidence.roster
-    for what in roster_problems(roster, root):
+    for what in roster_problems(roster, root, alone=evidence.own is not None):
         verification.say(BOOTSTRAP, None, what)
     if roster.spec_digest != evidence.spec_digest:
         verification.say(BOOTSTRAP, None, "the spec is not the one whose digest the roster holds")
-    everybody = (BOOTSTRAP, CURATOR, *range(roster.n)) if evidence.own is None else (evidence.own,)
+    known = (BOOTSTRAP, CURATOR, *roster.entries.named)
+    everybody = known if evidence.own is None else tuple({evidence.own} & set(known))
     for peer in (*evidence.views, *evidence.private):
         if peer not in everybody:
             verification.say(peer, None, "the roster knows no such peer")
@@ -191,12 +192,11 @@ def _closing_problem(evidence: Evidence, peer: Peer, role: str, contents: Conten
     if last.kind != CLOSED:
         return f"the {role} ledger was never closed"
     roster = evidence.roster
-    identity = (roster.bootstrap if peer == BOOTSTRAP else roster.curator) if peer < 0 else roster.entries[peer]
     closed: Closed = last.body
     said = closed.voucher_key, *closed.acknowledged
     parts = head_parts(role, roster.run_id, peer, last.index, last.previous, *said)
     bare = last.digest == NO_VALUE_DIGEST
-    if not bare or not verify_labelled(identity.identity, closed.signature, HEAD_LABEL, *parts):
+    if not bare or not verify_labelled(roster.held(peer).identity, closed.signature, HEAD_LABEL, *parts):
         return f"the {role} ledger's closing signature is not valid"
     return None
 

@@ -104,29 +104,34 @@ class Sockets:
                 bound = _bound()
                 self.addresses[slot] = Address(*bound.getsockname()[:2])
                 self.descriptors[slot] = bound.detach()
+            self.blocks = _blocks(self.descriptors.values())
         except BaseException:
             self.close()
             raise
 
     def keep_only(self, mine: Collection[int]) -> None:
-        """Drop the sockets of the others, in a forked child."""
-        kept = set(mine)
-        first: int | None = None
-        last = -1
-        for descriptor in sorted(self.descriptors.values()):
-            if descriptor in kept:
-                continue
-            if first is not None and descriptor != last + 1:
-                os.closerange(first, last + 1)
-                first = None
-            first, last = descriptor if first is None else first, descriptor
-        if first is not None:
-            os.closerange(first, last + 1)
+        """Drop the sockets of the others, in a forked child: with a few calls, however many they are."""
+        for first, end in self.blocks:
+            for kept in sorted(descriptor for descriptor in mine if first <= descriptor < end):
+                os.closerange(first, kept)
+                first = kept + 1  # noqa: PLW2901
+            os.closerange(first, end)
 
     def close(self) -> None:
         for descriptor in self.descriptors.values():
             os.close(descriptor)
         self.descriptors = {}
+
+
+def _blocks(descriptors: Iterable[int]) -> list[tuple[int, int]]:
+    """Return where blocks of consecutive numbers begin and end."""
+    blocks: list[tuple[int, int]] = []
+    for descriptor in sorted(descriptors):
+        if blocks and blocks[-1][1] == descriptor:
+            blocks[-1] = blocks[-1][0], descriptor + 1
+        else:
+            blocks.append((descriptor, descriptor + 1))
+    return blocks
 
 
 def _bound() -> socket.socket:

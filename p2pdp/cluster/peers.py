@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -94,9 +94,10 @@ def user_main(
         folder = node_folder(job, slot)
         if user.has_finished(folder, job.spec.run):
             return
-        identity = Identity(durable_secret(folder / SECRET_FILE))
+        power = job.spec.run.durability == "power"
+        identity = Identity(durable_secret(folder / SECRET_FILE, power=power))
         if not (folder / PUBLIC_FILE).exists():
-            write_durably(folder / PUBLIC_FILE, identity.public.hex().encode() + b"\n")
+            write_durably(folder / PUBLIC_FILE, identity.public.hex().encode() + b"\n", power=power)
         node = UserNode(
             UserSettings(
                 folder=folder,
@@ -111,7 +112,7 @@ def user_main(
                 where=_Places(job, networks.where).where,
                 sampler=job.sampler,
                 run=lambda: job.spec.run,
-                power=job.spec.run.durability == "power",
+                power=power,
                 trace_wire=job.trace_wire,
                 share=share,
                 rows=lambda: len(job.rows(job.slots, slot)) if job.states_rows else None,
@@ -202,22 +203,34 @@ def process_main(
     sockets = dict(zip(layout.slots_of(process), listening, strict=True)) if kind.opens_sockets else {}
     networks = kind.local(LocalProcess(job.spec, job.run_id, users, sockets, addresses, provided))
     roles = roles_main(job, networks, pipe) if process == ROLES else None
-    share = _once()
-    mains = {slot: user_main(job, slot, networks, partial(_seated, slot, pipe), share) for slot in users}
+    share, seated = _once(), _seats(users, pipe)
+    mains = {slot: user_main(job, slot, networks, partial(seated, slot), share) for slot in users}
     if roles is None:
         return _user_group(mains, pipe)
     return _everybody(roles, mains, pipe) if mains else roles
 
 
-def _seated(slot: int, pipe: int) -> None:
-    give_memory_back()
-    send_event(pipe, SEATED, slot=slot)
+def _seats(users: Collection[int], pipe: int) -> Callable[[int], None]:
+    """Return a function that tells of each user that has its seat; with the last one, enrolment is over here."""
+    waiting = set(users)
+
+    def seated(slot: int) -> None:
+        waiting.discard(slot)
+        if not waiting:
+            give_memory_back()
+        send_event(pipe, SEATED, slot=slot)
+
+    return seated
 
 
 def _once() -> Callable[[Roster], Roster]:
-    """Return a function that keeps equal rosters in memory once: each holds 128 bytes a user."""
+    """Return a function that keeps rosters with everybody's entries in memory once: each holds 128 bytes a user."""
     known: dict[bytes, Roster] = {}
-    return lambda roster: known.setdefault(roster.digest + roster.signature, roster)
+
+    def share(roster: Roster) -> Roster:
+        return known.setdefault(roster.to_bytes(), roster) if roster.entries.users is None else roster
+
+    return share
 
 
 def _user_group(users: dict[int, Main], pipe: int) -> Main:

@@ -5,12 +5,13 @@
     OFFER   bootstrap -> node   sealed to that key, signed: run id, the spec as text, bootstrap's key of this run; or
                                 why there is none
     ENROL   node -> bootstrap   sealed: token number and secret, roster entry, digest of the accepted spec
-    ROSTER  bootstrap -> node   sealed: an answer, signed: a seat with the roster, `waiting`, or `refused`
+    ROSTER  bootstrap -> node   sealed: an answer, signed: a seat, `waiting`, or `refused`. With a seat comes the
+                                roster, with the entries of the node and of those whom it may talk to
 
 All of them may be repeated or lost: a node asks until it has a seat, and bootstrap gives the same
-identity the same seat each time. Bodies are padded like all frames. The key of a HELLO follows from the node's run key,
-so that a node that was started again reads what was on its way to it. A HELLO of another version is answered with the
-version spoken here, in clear.
+identity the same seat each time. Bodies are padded like all frames, sealed ones between 4 and 16 KiB, where seats are,
+in steps of 4 KiB. The key of a HELLO follows from the node's run key, so that a node that was started again reads what
+was on its way to it. A HELLO of another version is answered with the version spoken here, in clear.
 
 Guarantee: reading a document that is malformed or not signed by the expected key raises `EnrolmentError`, and
 so does answering to a key that nothing can be sealed to. Whoever holds no join token learns from bootstrap whether a
@@ -27,13 +28,17 @@ from typing import Any, Final
 
 from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.crypto.identity import KEY_BYTES, Identity, RunKey, sign_labelled, verify_labelled
-from p2pdp.crypto.roster import RUN_ID_BYTES, Roster, RosterEntry, RosterError
+from p2pdp.crypto.roster import ENTRY_BYTES, RUN_ID_BYTES, Roster, RosterEntry, RosterError
 from p2pdp.crypto.sealed import SEAL_BYTES, SealError, open_sealed, seal_to
+from p2pdp.crypto.tree import HASH_BYTES
 from p2pdp.wire.codec import CodecError, pack, unpack
 from p2pdp.wire.frames import FRAME_HEADER_BYTES, Kind, encode_frame
-from p2pdp.wire.padding import PaddingError, pad, unpad
+from p2pdp.wire.padding import PaddingError, content_end, frame_size, pad, unpad
 
-HANDSHAKE_VERSION: Final = 2
+HANDSHAKE_VERSION: Final = 3
+_SEAT_BYTES: Final = 630  # of a seat, beside entries and their proof
+_STEP_BYTES: Final = 4096
+_STEPS_END: Final = 16 * 1024
 _OFFER_LABEL: Final = "p2pdp offer"
 _ANSWER_LABEL: Final = "p2pdp answer"
 
@@ -117,10 +122,36 @@ def _plain_frame(kind: Kind, sender: Peer, document: bytes) -> bytes:
 
 def _sealed_frame(kind: Kind, sender: Peer, document: bytes, box: bytes, seed: bytes) -> bytes:
     try:
-        sealed = seal_to(box, pad(document, FRAME_HEADER_BYTES + SEAL_BYTES), seed)
+        sealed = seal_to(box, _padded(document), seed)
     except SealError as error:
         raise EnrolmentError("nothing can be sealed to this key") from error
     return encode_frame(kind, sender, sealed)
+
+
+def seat_size(n: int, entries: int) -> int:
+    """Return about how large the frame of a seat is, with so many entries of n that stand anywhere in the roster."""
+    proof = 0 if entries >= n else entries * HASH_BYTES * (1 + (n // entries).bit_length())
+    return _size(_SEAT_BYTES + entries * ENTRY_BYTES + proof)
+
+
+def _size(needed: int) -> int:
+    if not _STEP_BYTES < needed <= _STEPS_END:
+        return frame_size(needed)
+    return -(-needed // _STEP_BYTES) * _STEP_BYTES
+
+
+def _padded(document: bytes) -> bytes:
+    """Pad what is to be sealed, so that the frame has one of the sizes of frames, or one of those between."""
+    overhead_bytes = FRAME_HEADER_BYTES + SEAL_BYTES
+    return (document + b"\x80").ljust(_size(len(document) + 1 + overhead_bytes) - overhead_bytes, b"\0")
+
+
+def _unpadded(padded: bytes) -> bytes:
+    """Return what was padded; refuse what `_padded` makes of nothing."""
+    end = content_end(padded)
+    if end is None or _padded(padded[:end]) != padded:
+        raise PaddingError("malformed padding")
+    return padded[:end]
 
 
 def _opened(body: bytes, key: RunKey) -> Any:
@@ -129,7 +160,7 @@ def _opened(body: bytes, key: RunKey) -> Any:
     except SealError as error:
         raise NotSealedToUs("not sealed to this key") from error
     try:
-        return unpack(unpad(document, FRAME_HEADER_BYTES + SEAL_BYTES))
+        return unpack(_unpadded(document))
     except (PaddingError, CodecError) as error:
         raise EnrolmentError("malformed document") from error
 
@@ -251,8 +282,10 @@ def check_seat(answer: Answer, bootstrap_public: bytes, mine: RosterEntry, spec_
         raise EnrolmentError(str(error)) from error
     if roster.run_id != run_id or roster.spec_digest != spec_digest:
         raise EnrolmentError("the roster is for another run or another spec than the one offered")
-    if not 0 <= answer.user < roster.n or roster.entries[answer.user] != mine:
+    users = set(roster.entries.named)
+    if answer.user not in users or roster.held(answer.user) != mine:
         raise EnrolmentError("the roster does not hold this node's own entry")
-    if any(user >= roster.n or user == answer.user for user in answer.neighbours or ()):
-        raise EnrolmentError("the list of neighbours does not fit the roster")
+    others = range(roster.n) if answer.neighbours is None else answer.neighbours
+    if answer.user in (answer.neighbours or ()) or users != {answer.user, *others}:
+        raise EnrolmentError("the roster holds other entries than those of this node and its neighbours")
     return roster

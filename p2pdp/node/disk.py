@@ -2,7 +2,8 @@
 
 Guarantee: what `Disk.append` was given is with the operating system when it returns, so it survives `kill -9`;
 with `power` it is on the disk. A torn tail is cut off when a ledger is opened again, and a damaged one is refused.
-Small files are whole or absent, and on the disk before they are used. All files have mode 0600. A full disk raises
+Small files are whole or absent, and on the disk before they are used unless it is said that they need not survive a
+power cut. All files have mode 0600. A full disk raises
 `NotReady`: the process ends, and can be resumed when there is space.
 
 The caller owes: after an error nothing more is appended, or a torn record would not be the last.
@@ -154,8 +155,8 @@ class WireLog:
             self._descriptor = None
 
 
-def durable_secret(path: Path) -> bytes:
-    """Return the 32 secret bytes of a key: those in the file, or fresh ones that are written to it."""
+def durable_secret(path: Path, *, power: bool = True) -> bytes:
+    """Return the 32 secret bytes of a key: those in the file, or fresh ones that are written there."""
     try:
         if path.exists():
             secret = path.read_bytes()
@@ -169,7 +170,7 @@ def durable_secret(path: Path) -> bytes:
     except OSError as error:
         raise NotReady(f"{path}: {error.strerror}") from None
     secret = random_bytes(KEY_BYTES)
-    write_durably(path, secret)
+    write_durably(path, secret, power=power)
     return secret
 
 
@@ -189,17 +190,19 @@ def durable_token(path: Path) -> tuple[str, bool]:
     return text, True
 
 
-def write_durably(path: Path, data: bytes) -> None:
-    """Replace a small file so that it is there whole, or as it was, even if the power fails."""
+def write_durably(path: Path, data: bytes, *, power: bool = True) -> None:
+    """Replace a small file so that it is there whole, or as it was: with `power` even if the power fails."""
     half = path.with_name(path.name + ".half")
     try:
         descriptor = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
-            _to_disk(descriptor, os.fsync)
+            if power:
+                _to_disk(descriptor, os.fsync)
         half.replace(path)
-        sync_folder(path.parent)
+        if power:
+            sync_folder(path.parent)
     except OSError as error:
         raise NotReady(f"{path}: {error.strerror}") from None
 

@@ -103,7 +103,7 @@ class UserNode:
         self._sampler: AheadSampler | None = None  # which one the run decides, that a node knows once it has accepted
         self._disk = Disk(settings.folder, power=settings.power, trace_wire=settings.trace_wire)
         self._entropy = SystemEntropy()
-        self._run_key = RunKey(durable_secret(settings.folder / RUN_KEY_FILE))
+        self._run_key = RunKey(durable_secret(settings.folder / RUN_KEY_FILE, power=_lasts(settings)))
         self._shell = HostShell(
             self._disk, self._clock, self._document, lambda _output: None, self._ask_again, self._on_connection,
         )  # fmt: skip
@@ -184,7 +184,7 @@ class UserNode:
 
     async def _enrol(self) -> Credentials:
         settings = self._settings
-        self._enrolment_client = EnrolmentClient(
+        client = self._enrolment_client = EnrolmentClient(
             settings.identity,
             self._run_key,
             settings.token,
@@ -196,25 +196,24 @@ class UserNode:
         )
         retry_s, rounds = RETRY_S, 0
         while not self._answered.done():
-            queued = settings.remote is not None and self._enrolment_client.waiting_for == NO_ANSWER
+            queued = settings.remote is not None and client.waiting_for == NO_ANSWER
             if not queued or rounds % QUEUED_ROUNDS == 0:  # bootstrap may be absent for hours: one request waits for it
-                self._transport.send(BOOTSTRAP, self._enrolment_client.ask())
+                self._transport.send(BOOTSTRAP, client.ask())
             rounds += 1
             futures = self._answered, self._shell.ended
             await asyncio.wait(futures, timeout=retry_s, return_when=asyncio.FIRST_COMPLETED)
-            reason, waiting = self._enrolment_client.waiting_for, self._enrolment_client.waiting
-            self._waiting.note(waiting.replace(NO_ANSWER, self._no_answer()), self._clock.now_s())
-            if settings.remote is None and reason != NO_ANSWER:  # thousands that ask each second would delay the answer
-                retry_s = min(2 * retry_s, RETRY_MAX_S)
+            self._waiting.note(client.waiting.replace(NO_ANSWER, self._no_answer()), self._clock.now_s())
+            if settings.remote is None:
+                retry_s = min(2 * retry_s, RETRY_MAX_S)  # thousands that ask each second would delay the answer
             if self._shell.ended.done():
                 await self._shell.ended  # raises what went wrong meanwhile
         if self._refusal is not None:
             raise self._refusal
-        if self._enrolment_client.refused is not None:
-            raise Refused(f"bootstrap refused this node: {self._enrolment_client.refused}")
-        credentials = self._enrolment_client.credentials
+        if client.refused is not None:
+            raise Refused(f"bootstrap refused this node: {client.refused}")
+        credentials = client.credentials
         assert credentials is not None
-        _store_seat(settings.folder, credentials)
+        _store_seat(settings, credentials)
         self._enrolment_client = None
         return credentials
 
@@ -334,9 +333,15 @@ def _in_folder(folder: Path, error: VerificationFailed) -> VerificationFailed:
     )
 
 
-def _store_seat(folder: Path, credentials: Credentials) -> None:
-    neighbours = None if credentials.neighbours is None else list(credentials.neighbours)
-    write_durably(folder / SEAT_FILE, pack([credentials.me, neighbours, credentials.roster.to_bytes()]))
+def _lasts(settings: UserSettings) -> bool:
+    """Return whether key and seat survive a power cut: in a local run only where ledgers do."""
+    return settings.power or settings.remote is not None
+
+
+def _store_seat(settings: UserSettings, known: Credentials) -> None:
+    neighbours = None if known.neighbours is None else list(known.neighbours)
+    seat = pack([known.me, neighbours, known.roster.to_bytes()])
+    write_durably(settings.folder / SEAT_FILE, seat, power=_lasts(settings))
 
 
 def _stored_seat(settings: UserSettings, run_key: RunKey) -> Credentials | None:
@@ -348,7 +353,7 @@ def _stored_seat(settings: UserSettings, run_key: RunKey) -> Credentials | None:
         me, neighbours, packed = unpack(path.read_bytes())
         known = Roster.from_bytes(packed)
         seat = Answer(SEAT, user=me, neighbours=None if neighbours is None else tuple(neighbours), roster=packed)
-        mine = sign_entry(settings.identity, known.run_id, run_key.public, known.entries[me].rows)
+        mine = sign_entry(settings.identity, known.run_id, run_key.public, known.held(me).rows)
         roster = check_seat(seat, settings.bootstrap_public, mine, known.spec_digest, known.run_id)
     except (CodecError, RosterError, EnrolmentError, TypeError, ValueError, IndexError) as error:
         why = f" ({error})" if isinstance(error, RosterError | EnrolmentError) else ""

@@ -195,7 +195,8 @@ def facts_of(folder: Path) -> RunFacts:
 
 
 def _participants(life: _Life, roster: Roster | None, *, over: bool) -> list[Participant]:
-    users = {} if roster is None else {entry.identity.hex(): user for user, entry in enumerate(roster.entries)}
+    known = () if roster is None else zip(roster.entries.named, roster.entries, strict=True)
+    users = {entry.identity.hex(): user for user, entry in known}
     participants = []
     for identity in sorted(users.keys() | life.tokens.keys()):
         user = users.get(identity)

@@ -15,6 +15,7 @@ at most on one machine. These are no limits of runs: a local run may be larger.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ from p2pdp.auditor.headline import bounds_of, verdict_of
 from p2pdp.core.claims import Claim, Refusal, Unit
 from p2pdp.core.errors import P2pdpError, Refused, UsageError
 from p2pdp.core.spec import REAL_DATA, Spec
+from p2pdp.crypto.enrolment import seat_size
 from p2pdp.files.checks import from_file
 from p2pdp.files.data import load_data
 from p2pdp.files.reading import is_there
@@ -50,7 +52,6 @@ from p2pdp.wire.padding import frame_size
 
 HOP_S: Final = 1e-4
 _SMALL_FRAMES: Final = 10  # frames of each user, until it is ready and after the result
-_ROSTER_BYTES: Final = 128  # bytes of each user, and of five more for the rest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,8 +90,14 @@ def _bytes(run: RunPlan, moves: float) -> int:
     sent, result = run.protocol.analysis().bytes_sent(run, moves)
     small = frame_size(ENVELOPE_BYTES)
     offer = frame_size(ENVELOPE_BYTES + len(spec_to_toml(run.spec).encode()))
-    roster = frame_size(ENVELOPE_BYTES + _ROSTER_BYTES * (run.n + 5))
-    return round(sent) + run.n * (_SMALL_FRAMES * small + offer + roster + result - small)
+    return round(sent) + run.n * (_SMALL_FRAMES * small + offer + _seat_bytes(run) + result - small)
+
+
+def _seat_bytes(run: RunPlan) -> int:
+    if run.graph is None or run.neighbours(0) is None:
+        return seat_size(run.n, run.n)
+    held = Counter(1 + run.graph.degree(user) for user in range(run.n))
+    return round(sum(count * seat_size(run.n, entries) for entries, count in held.items()) / run.n)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

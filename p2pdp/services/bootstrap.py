@@ -28,7 +28,6 @@ from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import Enum
-from heapq import nsmallest
 from typing import Final
 
 from p2pdp.core import messages
@@ -52,12 +51,12 @@ from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Output, Send, Step
 from p2pdp.protocols.contract import Start
 from p2pdp.protocols.decision import COLLECTED, SURVIVORS, Absent
+from p2pdp.services.awaited import Awaited
 from p2pdp.services.inquiries import Inquiries
 from p2pdp.services.settlement import Settlement
 from p2pdp.services.stops import Stops, too_few
 
 PROGRESS: Final = "progress"  # how many live users are ready, whether they go, and the first users they wait for
-WAITED_FOR_MAX: Final = 100
 SPARED_MAX: Final = 2  # for a missing head: three patiences after the result its user is out
 
 Sign = Callable[[Peer], bytes]
@@ -130,6 +129,7 @@ class Bootstrap:
         self._sign_exclusion = sign_exclusion
         self._live: set[Peer] = set(range(n))
         self._ready: set[Peer] = set()
+        self._awaited = Awaited(n)  # of those who are live, until they are ready
         self._ready_by_s: float | None = None
         self._phase = Phase.GATHERING
         self._watched: set[Peer] = set()
@@ -173,6 +173,7 @@ class Bootstrap:
             return self._stand_still(now_s)
         if kind == messages.READY:
             self._ready.add(sender)
+            self._awaited.users.discard(sender)
             self._inquiries.ready(sender, now_s)
             return self._go(draws).then(self._progress())
         if kind == messages.SILENT:
@@ -209,7 +210,7 @@ class Bootstrap:
         step = NOTHING
         if self._ready_by_s is not None and now_s >= self._ready_by_s:
             self._ready_by_s = None
-            for peer in sorted((self._live | {CURATOR}) - self._ready):
+            for peer in sorted(self._awaited.users | ({CURATOR} - self._ready)):
                 step = step.then(self._exclude(peer, now_s))
             step = step.then(self._go(draws), self._progress())
         for peer, since_s in sorted(self._probes.items()):
@@ -224,12 +225,11 @@ class Bootstrap:
     # The barrier
 
     def _progress(self) -> Step:
-        count, awaited = len(self._live & self._ready), tuple(nsmallest(WAITED_FOR_MAX, self._live - self._ready))
-        fields = (count, self._phase is not Phase.GATHERING, awaited)
+        fields = (len(self._live) - len(self._awaited.users), self._phase is not Phase.GATHERING, self._awaited.first())
         return Step(outputs=(Output(PROGRESS, fields, recorded=False),))
 
     def _go(self, draws: Draws) -> Step:
-        if self._phase is not Phase.GATHERING or not self._live | {CURATOR} <= self._ready:
+        if self._phase is not Phase.GATHERING or self._awaited.users or CURATOR not in self._ready:
             return NOTHING
         self._phase = after(TRANSITIONS, self._phase, Change.ALL_READY)
         self._watched = self._live | {CURATOR}
@@ -284,8 +284,8 @@ class Bootstrap:
         self._stops.out(peer, now_s)
         self._probes.pop(peer, None)  # else it would be put out once more
         self.out.append(peer)
-        self._live.discard(peer)
-        self._watched.discard(peer)
+        for users in (self._live, self._awaited.users, self._watched):
+            users.discard(peer)
         signature = self._sign_exclusion(peer)
         order = Message(messages.OUT, (peer, signature))
         asked = [] if self._published else [who for who in self._neighbours(peer) if who in self._live]

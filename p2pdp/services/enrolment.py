@@ -104,6 +104,7 @@ class EnrolmentService:
         self._enrolled: dict[int, RosterEntry] = {}
         self._tokens: dict[bytes, int] = {}  # of those who are enrolled, by identity
         self._boxes = {run_key.public, curator.box}
+        self._users: dict[int, Peer] = {}  # the number of each, by token, once the roster is closed
         self._origins: dict[int, Any] = {}
         self._due: set[int] = set()  # tokens whose places are about to be sent
         self._neighbours: Neighbours = lambda _user: ()
@@ -214,13 +215,13 @@ class EnrolmentService:
     def _answer_for(self, token: int) -> Answer:
         if self.roster is None:
             return Answer(WAITING, f"{len(self._enrolled)} of {self._quorum.nodes} nodes have enrolled")
-        user = sorted(self._enrolled).index(token)
+        user = self._users[token]
         neighbours = self._neighbours(user)
         return Answer(
             SEAT,
             user=user,
             neighbours=None if neighbours is None else tuple(neighbours),
-            roster=self.roster.to_bytes(),
+            roster=self.roster.to_bytes() if neighbours is None else self.roster.part((user, *neighbours)),
         )
 
     def _answer(self, entry: RosterEntry, answer: Answer) -> bytes:
@@ -252,6 +253,7 @@ class EnrolmentService:
 
     def _seat_all(self, roster: Roster) -> None:
         self._neighbours, _ = self._prepare(roster.n, roster.entries.rows)
+        self._users = {token: user for user, token in enumerate(sorted(self._enrolled))}
         self.roster = roster
 
     def _replies(self, frames: Iterable[tuple[Any, bytes]], now_s: float) -> Replies:

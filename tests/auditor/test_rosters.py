@@ -60,3 +60,15 @@ def test_verification_blames_bootstrap_for_its_roster() -> None:
     entries = list(RUN.evidence.roster.entries)
     found = verify(replace(RUN.evidence, roster=signed([entries[0], entries[0], entries[2]])))
     assert any(problem.peer == BOOTSTRAP and "same" in problem.what for problem in found.problems)
+
+
+def test_the_part_that_a_node_has_is_enough_for_its_own_folder_only() -> None:
+    part = Roster.from_bytes(RUN.evidence.roster.part([0, 2]))
+    assert list(roster_problems(part, None, alone=True)) == []
+    (what,) = roster_problems(part, None)
+    assert "2 of 3 users" in what
+    found = verify(replace(RUN.evidence, roster=part))
+    assert {(problem.peer, problem.what) for problem in found.problems} >= {
+        (BOOTSTRAP, what),
+        (1, "the roster knows no such peer"),
+    }

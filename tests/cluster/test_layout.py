@@ -76,7 +76,9 @@ def test_a_child_keeps_its_own_and_no_file_of_somebody_else_is_closed(mine: tupl
     """Files that were opened in between are left alone."""
     sockets = Sockets((0, 1))
     between, other = os.pipe()
-    sockets.descriptors |= Sockets((2, 3, 4)).descriptors
+    more = Sockets((2, 3, 4))
+    sockets.descriptors |= more.descriptors
+    sockets.blocks += more.blocks
     kept = [sockets.descriptors[number] for number in mine]
     sockets.keep_only(kept)
     assert [descriptor for descriptor in sockets.descriptors.values() if is_open(descriptor)] == kept

@@ -146,3 +146,5 @@ def test_rosters_that_are_the_same_are_kept_once() -> None:
     assert once(again) is signed
     other = roster(4)
     assert once(other) is other
+    parts = [Roster.from_bytes(signed.part(users)) for users in ([0, 1], [1, 2])]
+    assert [once(part) for part in parts] == parts

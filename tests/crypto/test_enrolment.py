@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.core.ids import BOOTSTRAP
+from p2pdp.core.ids import BOOTSTRAP, Peer
 from p2pdp.crypto import enrolment
 from p2pdp.crypto.enrolment import (
     HANDSHAKE_VERSION,
@@ -31,10 +31,12 @@ from p2pdp.crypto.enrolment import (
     read_application,
     read_hello,
     read_offer,
+    seat_size,
     version_frame,
 )
 from p2pdp.crypto.identity import Identity, RunKey, sign_labelled
-from p2pdp.crypto.roster import RosterEntry, sign_entry, sign_roster
+from p2pdp.crypto.roster import Roster, RosterEntry, RosterError, sign_entry, sign_roster
+from p2pdp.crypto.sealed import seal_to
 from p2pdp.wire.codec import pack
 from p2pdp.wire.frames import BOXED, FRAME_HEADER_BYTES, Kind, decode_frame
 from p2pdp.wire.padding import FRAME_SIZES, pad
@@ -58,6 +60,12 @@ def entry_of(number: int, run_id: bytes = RUN_ID) -> RosterEntry:
 def roster_bytes(
     entries: tuple[RosterEntry, ...] = (), run_id: bytes = RUN_ID, spec_digest: bytes = SPEC_DIGEST
 ) -> bytes:
+    return roster_of(entries, run_id, spec_digest).to_bytes()
+
+
+def roster_of(
+    entries: tuple[RosterEntry, ...] = (), run_id: bytes = RUN_ID, spec_digest: bytes = SPEC_DIGEST
+) -> Roster:
     role = sign_entry(BOOT, run_id, BOOT_KEY.public)
     other = sign_entry(OTHER, run_id, OTHER_KEY.public)
     return sign_roster(
@@ -69,7 +77,7 @@ def roster_bytes(
         bootstrap=role,
         curator=other,
         entries=entries or (entry_of(13, run_id), ENTRY, entry_of(14, run_id)),
-    ).to_bytes()
+    )
 
 
 ANSWER = Answer(SEAT, user=1, neighbours=(0, 2), roster=roster_bytes())
@@ -283,7 +291,7 @@ def test_a_greeting_of_another_form_is_refused(document: object) -> None:
 
 
 def test_other_versions_are_told_apart_on_both_sides() -> None:
-    for document, version in ((b"", 1), (pack([3, "of", "a later form"]), 3)):
+    for document, version in ((b"", 1), (pack([2, 1, bytes(32), bytes(32)]), 2), (pack([4, "of", "a later form"]), 4)):
         with pytest.raises(OtherVersion) as raised:
             read_hello(pad(document, FRAME_HEADER_BYTES))
         assert raised.value.version == version
@@ -342,3 +350,83 @@ def test_an_altered_roster_gives_no_seat() -> None:
     for damaged in flips(ANSWER.roster):
         with pytest.raises(EnrolmentError):
             check_seat(replace(ANSWER, roster=damaged), BOOT.public, ENTRY, SPEC_DIGEST, RUN_ID)
+
+
+LARGE = roster_of(
+    (
+        entry_of(13),
+        ENTRY,
+        *(
+            RosterEntry(bytes(28) + number.to_bytes(4, "big"), bytes(28) + number.to_bytes(4, "big"), bytes(64))
+            for number in range(2, 10_000)
+        ),
+    )
+)
+AROUND = (0, 17, 900, 2222, 2999, 4001, 5678, 6543, 8191, 9998)
+
+
+def large(users: Iterable[Peer], neighbours: tuple[Peer, ...] | None = AROUND) -> Answer:
+    return Answer(SEAT, user=1, neighbours=neighbours, roster=LARGE.part(users))
+
+
+def test_a_seat_comes_with_the_entries_of_those_to_whom_the_node_talks() -> None:
+    answer = large((1, *AROUND))
+    frame = answered(answer)
+    assert len(frame) == 8192, "of ten thousand users"
+    roster = check_seat(opened_answer(frame), BOOT.public, ENTRY, SPEC_DIGEST, RUN_ID)
+    assert (roster.n, roster.digest) == (10_000, LARGE.digest)
+    assert roster.entry(0) == entry_of(13)
+    for user in (2, 9999):
+        with pytest.raises(RosterError, match=f"no entry of user {user}"):
+            roster.entry(user)
+    with pytest.raises(RosterError, match="no user 10000"):
+        roster.entry(10_000)
+    with pytest.raises(RosterError, match="entry of 17 has no valid signature"):
+        roster.entry(17)
+
+
+@pytest.mark.parametrize(
+    ("users", "neighbours"),
+    [
+        ((1, *AROUND[1:]), AROUND),
+        ((1, 3, *AROUND), AROUND),
+        ((1,), AROUND),
+        ((1, *AROUND), AROUND[1:]),
+        ((1, *AROUND), None),
+    ],
+)
+def test_a_seat_with_too_few_or_too_many_entries_is_refused(
+    users: tuple[Peer, ...], neighbours: tuple[Peer, ...]
+) -> None:
+    with pytest.raises(EnrolmentError, match="other entries than those of this node and its neighbours"):
+        check_seat(large(users, neighbours), BOOT.public, ENTRY, SPEC_DIGEST, RUN_ID)
+
+
+def test_a_seat_without_the_entry_of_its_own_node_is_refused() -> None:
+    for answer in (large(AROUND), replace(large((1, *AROUND)), user=17), replace(large((1, *AROUND)), user=3)):
+        with pytest.raises(EnrolmentError, match="own entry"):
+            check_seat(answer, BOOT.public, ENTRY, SPEC_DIGEST, RUN_ID)
+
+
+@given(st.integers(0, 40_000), st.integers(0, 2))
+def test_sealed_documents_have_a_few_sizes_and_come_back(length: int, zeros: int) -> None:
+    answer = Answer(SEAT, user=1, neighbours=None, roster=b"\x80" * length + bytes(zeros))
+    frame = answered(answer)
+    assert len(frame) in {*FRAME_SIZES, 8192, 12288}
+    assert opened_answer(frame) == answer
+
+
+def test_padding_that_nobody_makes_is_refused() -> None:
+    document = pack([b"content", b"signature"])
+    for padding in (b"\x80" + bytes(8000), b"\x80" + bytes(300), b"", bytes(16)):
+        sealed = seal_to(NODE_KEY.public, document + padding, SEED)
+        with pytest.raises(EnrolmentError, match="malformed document"):
+            read_answer(sealed, NODE_KEY, RUN_ID, BOOT.public)
+
+
+@pytest.mark.parametrize("degree", [1, 4, 10, 40, 200])
+def test_the_size_of_a_seat_is_known_before(degree: int) -> None:
+    neighbours = tuple(range(2, 9999, 9999 // degree))[:degree]
+    frame = answered(large((1, *neighbours), neighbours))
+    assert len(frame) == pytest.approx(seat_size(LARGE.n, 1 + degree), rel=0.15, abs=4096)
+    assert seat_size(3, 3) == len(answered(ANSWER))

@@ -13,8 +13,9 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.rows import ROWS
 from p2pdp.crypto import roster as rosters
 from p2pdp.crypto.channel import CONTEXT_BYTES, Channel, ChannelError
+from p2pdp.crypto.facts import Fact
 from p2pdp.crypto.identity import Identity, RunKey, verify_labelled
-from p2pdp.crypto.roster import Entries, Fact, Roster, RosterEntry, RosterError, sign_entry, sign_roster
+from p2pdp.crypto.roster import Entries, Roster, RosterEntry, RosterError, sign_entry, sign_roster
 from tests.support.known import cuts, flips, known, names
 
 RUN_ID, SPEC_DIGEST = bytes([1] * 16), bytes([3] * 32)
@@ -66,13 +67,20 @@ def test_known_answers(row: dict[str, Any]) -> None:
     assert [again.entry(peer) for peer in (BOOTSTRAP, CURATOR, 0, 1, 2)] == entries
     assert again.n == 3
     assert entries == ENTRIES
+    assert roster.root.hex() == row["root"]
+    for part in row["parts"]:
+        assert roster.part(part["users"]).hex() == part["roster"]
+        read = Roster.from_bytes(bytes.fromhex(part["roster"]))
+        read.check(identity.public)
+        assert (read.digest, read.n, list(read.entries.named)) == (roster.digest, 3, part["users"])
+        assert [read.entry(user) for user in part["users"]] == [entries[2 + user] for user in part["users"]]
 
 
 @pytest.mark.parametrize("row", known("crypto_bad_roster"), ids=names("crypto_bad_roster"))
 def test_known_bad_answers(row: dict[str, Any]) -> None:
     data = bytes.fromhex(row["roster"])
-    if row["stage"] == "parse":
-        with pytest.raises(RosterError):
+    if row["stage"] in ("parse", "version"):
+        with pytest.raises(RosterError, match="format version" if row["stage"] == "version" else "roster"):
             Roster.from_bytes(data)
         return
     roster = Roster.from_bytes(data)
@@ -135,7 +143,8 @@ def altered(path: tuple[str | int, ...], value: object) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        (("version",), 2),
+        (("version",), 1),
+        (("version",), 3),
         (("version",), True),
         (("version",), 1.0),
         (("run_id",), "zz"),
@@ -159,6 +168,16 @@ def altered(path: tuple[str | int, ...], value: object) -> dict[str, Any]:
         (("curator",), None),
         (("signature",), "00"),
         (("digest",), "00" * 32),
+        (("n",), 2),
+        (("n",), "3"),
+        (("n",), 3.0),
+        (("root",), "00" * 32),
+        (("root",), "00"),
+        (("users",), [0, 1, 2]),
+        (("users",), [0, 1]),
+        (("users",), 3),
+        (("proof",), "00" * 32),
+        (("proof",), None),
         (("more",), 1),
     ],
 )

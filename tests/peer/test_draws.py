@@ -11,14 +11,13 @@ from p2pdp.core.draws import UNIFORM, Mechanism
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.pair_coins import noise_key
-from p2pdp.crypto.roster import Entries
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import CHOSEN, DRAWN, PAIRED, POOL, SALT_BYTES, Record, to_skeleton
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.draws import POOL_MAX, POOL_NUMBERS_MAX, Meetings, RecordedDraws
 from p2pdp.wire.codec import unpack_value
-from tests.support.toys import UniqueDraws, credentials
+from tests.support.toys import UniqueDraws, credentials, roster
 
 GAUSSIAN, LAPLACE = Mechanism("gaussian", 4.0), Mechanism("laplace", 2.0)
 ENTROPY = SeededEntropy(3, "draws")
@@ -281,9 +280,6 @@ def test_a_peer_that_shares_nothing_has_no_pair_draws() -> None:
 
 def test_who_has_no_valid_entry_is_met_by_nobody() -> None:
     place = credentials(0, N)
-    entries = list(place.roster.entries)
-    entries[3] = replace(entries[3], box=bytes(32))
-    spoilt = replace(
-        place, roster=replace(place.roster, entries=Entries(b"".join(entry.to_bytes() for entry in entries)))
-    )
+    unsigned = replace(place.roster.held(3), box=bytes(32))
+    spoilt = replace(place, roster=roster(N, spoilt={3: unsigned}))
     assert meetings(spoilt).toss(1, 1.0) == [1, 2, 4, 5]

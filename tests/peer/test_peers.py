@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.core.step import Fault, Message, Send, Step
 from p2pdp.crypto.entropy import SeededEntropy
-from p2pdp.crypto.roster import Entries, Roster, sign_entry
+from p2pdp.crypto.roster import sign_entry
 from p2pdp.crypto.vouchers import NUMBER_BYTES, TAG_BYTES, pack_numbers
 from p2pdp.peer import payloads
 from p2pdp.peer.credentials import Credentials
@@ -329,11 +329,8 @@ def test_recorded_faults_are_capped_and_counted_on() -> None:
 
 
 def test_an_entry_of_the_roster_that_is_not_valid_is_a_fault_in_both_directions() -> None:
-    good = roster(3)
-    entries = bytearray(good.entries.flat)
-    entries[2 * 128 + 100] ^= 1
-    parts = (good.version, good.run_id, good.spec_digest, good.protocol, good.facts, good.bootstrap, good.curator)
-    bad = Roster(*parts, Entries(bytes(entries)), good.signature)
+    good = sign_entry(identity(2), RUN_ID, run_key(2).public)
+    bad = roster(3, spoilt={2: replace(good, signature=good.signature[::-1])})
     peers = peers_of(0, its_seat=Credentials(0, bad, identity(0), run_key(0), None))
     peers.send(2, HELLO, b"", 0.0)
     assert (kinds(peers), out(peers)) == (["bad_roster_entry"], [])
@@ -342,10 +339,7 @@ def test_an_entry_of_the_roster_that_is_not_valid_is_a_fault_in_both_directions(
 
 
 def test_a_signed_key_that_gives_no_secret_is_a_fault_in_both_directions() -> None:
-    good = roster(3)
-    weak = sign_entry(identity(2), RUN_ID, bytes(32)).to_bytes()
-    parts = (good.version, good.run_id, good.spec_digest, good.protocol, good.facts, good.bootstrap, good.curator)
-    bad = Roster(*parts, Entries(good.entries.flat[:256] + weak), good.signature)
+    bad = roster(3, spoilt={2: sign_entry(identity(2), RUN_ID, bytes(32))})
     peers = peers_of(0, its_seat=Credentials(0, bad, identity(0), run_key(0), None))
     for _ in range(2):
         peers.send(2, HELLO, b"", 0.0)

@@ -24,6 +24,7 @@ from p2pdp.assembly import curves
 from p2pdp.assembly.curves import PLACES_MAX
 from p2pdp.auditor.headline import reading_of
 from p2pdp.core.spec import GraphPart
+from p2pdp.crypto.enrolment import seat_size
 from p2pdp.crypto.roster import ENTRY_BYTES
 from p2pdp.experiments.factorized import neighbour_means, told, told_following
 from p2pdp.experiments.figures.decor import PRINTED, exact_of
@@ -240,7 +241,12 @@ def _dither(bits: int) -> Numbers:
 
 def _roster() -> Numbers:
     users = 4000
-    return [ENTRY_BYTES, round(ENTRY_BYTES * users * users / 1e9), users]
+    return [round(ENTRY_BYTES * users * users / 1e9), users]
+
+
+def _seat() -> Numbers:
+    users, degree = 10_000, 10
+    return [ENTRY_BYTES, seat_size(users, 1 + degree) / 1024, users, degree]
 
 
 def _colluders() -> Numbers:
@@ -351,7 +357,8 @@ SAID: Final = (
     _limit("rounds of learning by gossip, in all", LEARNING_MAX),
     _limit("activations of `gossip.randomized`", ACTIVATIONS_MAX),
     _limit("rounds of shuffling", RELAYS_MAX),
-    Said("limits", rf"roster \({_N} bytes a user\).*?: {_N} GB for {_N} users", _roster),
+    Said("limits", rf"a user gets {_N} bytes for each.*?a frame of {_N} KiB\namong {_N} users at degree {_N}", _seat),
+    Said("limits", rf"all users, so\nenrolment costs O\(n²\) bytes in all: {_N} GB for {_N} users", _roster),
     Said("pairwise", rf"costs some {_N} % of accuracy", lambda: [round(100.0 * (math.sqrt(_slack()[0]) - 1.0))]),
     Said("pairwise", rf"when {_N} % collude.*?in some {_N} % of the placements", _broken),
     Said("pairwise", rf"√\({_N} n/h\) with Gaussian ones at {_N} % slack: {_N} to {_N} for up to half", _pair_errors),

@@ -7,8 +7,9 @@ drawn twice shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from p2pdp.core.step import NOTHING, Fault, Message, Output, Send, Step
 from p2pdp.crypto.channel import Channel
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import Identity, RunKey
-from p2pdp.crypto.roster import Roster, sign_entry, sign_roster
+from p2pdp.crypto.roster import Roster, RosterEntry, sign_entry, sign_roster
 from p2pdp.crypto.vouchers import Stamp
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
@@ -47,9 +48,17 @@ def run_key(peer: Peer) -> RunKey:
     return RunKey(bytes([200 + peer] * 32))
 
 
-def roster(n: int, run_id: bytes = RUN_ID, spec_digest: bytes = SPEC_DIGEST, protocol: str = "toy") -> Roster:
-    def entry(peer: Peer) -> Any:
-        return sign_entry(identity(peer), run_id, run_key(peer).public)
+def roster(
+    n: int,
+    run_id: bytes = RUN_ID,
+    spec_digest: bytes = SPEC_DIGEST,
+    protocol: str = "toy",
+    spoilt: Mapping[Peer, RosterEntry] = MappingProxyType({}),
+) -> Roster:
+    """The roster of a toy run, which has `spoilt` entries where bootstrap takes what nobody should."""
+
+    def entry(peer: Peer) -> RosterEntry:
+        return spoilt.get(peer) or sign_entry(identity(peer), run_id, run_key(peer).public)
 
     return sign_roster(
         identity(BOOTSTRAP),
