@@ -103,7 +103,7 @@ class HostShell:
 
     def _begin_work(self) -> Effects:
         assert self.host is not None
-        return self.host.after(self.host.meanwhile.begin, self._clock.now_s())
+        return self.host.meanwhile.begin(self._clock.now_s())
 
     def _worked(self) -> None:
         """Go on with the call whose work is done, then with what came meanwhile."""
@@ -118,7 +118,7 @@ class HostShell:
         self.carry_out(self._begin_work() if found is None else found)
         while host.meanwhile.kept and not (self._works or self._stopped):
             now_s = self._clock.now_s()
-            self.carry_out(self._called(partial(host.after, host.meanwhile.next_kept, now_s)))
+            self.carry_out(self._called(partial(host.meanwhile.next_kept, now_s)))
 
     def fail(self, error: BaseException) -> None:
         """Stop; the error goes to whoever awaits `ended`."""
@@ -170,7 +170,7 @@ class HostShell:
 
     def _took(self, host: Host, frame: bytes, now_s: float) -> Effects:
         if self._works:
-            return host.after(partial(host.meanwhile.frame, frame), now_s)
+            return host.meanwhile.frame(frame, now_s)
         return self._called(partial(host.full_frame, frame, now_s))
 
     def lost(self, peer: Peer) -> None:

@@ -99,7 +99,7 @@ class Host:
         self.wants_idle = False  # for `idle`, when there is nothing else to do
         self.slowness = 1.0  # of this machine, as `Watch.look` takes it; what follows from it is recorded
         self.over = False  # its process need not go on
-        self.meanwhile = Meanwhile(self._peers, self._read)
+        self.meanwhile = Meanwhile(self._peers, self._read, self._effects)
 
     def begin(self, now_s: float) -> Effects:
         """Open a new ledger and start, or rejoin with a stored one, even if it has no event of the machine."""
@@ -119,8 +119,7 @@ class Host:
         return self._effects(now_s)
 
     def frame(self, data: bytes, now_s: float) -> Effects:
-        hop = None if self.fast_frame is None else self.fast_frame(data, now_s)
-        if hop is None:
+        if self.fast_frame is None or (hop := self.fast_frame(data, now_s)) is None:
             return self.full_frame(data, now_s)
         writes, frames, _ = hop
         return Effects(tuple(writes or self._journal.take_writes()), tuple(frames), self._wake_at_s(now_s))
@@ -167,16 +166,10 @@ class Host:
                 self._watch_over(self._watch, now_s)
             if self._standstill is not None and self._lives:
                 self._look_for_standstill(self._standstill, now_s)
-            wake_at_s = self._machine_wake()
-            if wake_at_s is not None and now_s >= wake_at_s:
+            if (wake_at_s := self._machine_wake()) is not None and now_s >= wake_at_s:
                 self._event(WOKEN, (now_s,), Woken(), now_s)
             if self.closed and not self._ending.handed_in:
                 self._ending.hand_in(now_s)
-        return self._effects(now_s)
-
-    def after(self, act: Callable[[float], None], now_s: float) -> Effects:
-        """Do something of `meanwhile`."""
-        act(now_s)
         return self._effects(now_s)
 
     def idle(self, now_s: float) -> Effects:
@@ -306,10 +299,9 @@ class Host:
         if isinstance(event, Received):
             self._peers.apply(event.sender, event.message, now_s)
         step = tell(self._machine, event, now_s, self._draws)
-        wrong = False
-        if step.faults and isinstance(event, Received) and any(fault.peer == event.sender for fault in step.faults):
-            self._peers.limits.refused(event.sender, now_s)
-            wrong = True
+        sender = event.sender if isinstance(event, Received) else None
+        if wrong := sender is not None and any(fault.peer == sender for fault in step.faults):
+            self._peers.limits.refused(sender, now_s)
         self._carry(step, now_s)
         if wrong or kind == OWN:
             self._moved_nothing(before)

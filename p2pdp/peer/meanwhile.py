@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from p2pdp.peer.effects import Effects
 from p2pdp.peer.link import Link
 from p2pdp.peer.payloads import DATA
 from p2pdp.peer.peers import Peers
@@ -24,11 +25,12 @@ BYTES_MAX: Final = 32 * 1024 * 1024
 
 
 class Meanwhile:
-    """`take` is the host's way to take what was opened, for when the work is over."""
+    """`take` and `effects` are the host's: to take what was opened, once the work is over, and to say what to do."""
 
-    def __init__(self, peers: Peers, take: Callable[[Link, float], None]) -> None:
+    def __init__(self, peers: Peers, take: Callable[[Link, float], None], effects: Callable[[float], Effects]) -> None:
         self._peers = peers
         self._take = take
+        self._effects = effects
         self._kept: deque[tuple[Link, bytes]] = deque()
         self._bytes = 0
         self.works = False
@@ -37,28 +39,29 @@ class Meanwhile:
     def kept(self) -> bool:
         return bool(self._kept)
 
-    def begin(self, _now_s: float) -> None:
+    def begin(self, now_s: float) -> Effects:
         self.works = True
+        return self._effects(now_s)
 
-    def frame(self, data: bytes, now_s: float) -> None:
-        link = self._peers.open(data)
-        if link is None:
-            return
-        content = self._peers.content
-        if content[:1] != _DATA:
-            self._peers.read(link, now_s)
-        elif len(self._kept) < FRAMES_MAX and self._bytes + len(content) <= BYTES_MAX:
-            self._kept.append((link, content))
-            self._bytes += len(content)
+    def frame(self, data: bytes, now_s: float) -> Effects:
+        if (link := self._peers.open(data)) is not None:
+            content = self._peers.content
+            if content[:1] != _DATA:
+                self._peers.read(link, now_s)
+            elif len(self._kept) < FRAMES_MAX and self._bytes + len(content) <= BYTES_MAX:
+                self._kept.append((link, content))
+                self._bytes += len(content)
+        return self._effects(now_s)
 
     def end(self, now_s: float) -> None:
         """Take note that the call goes on; what it sends is sent now, and not when it began."""
         self.works = False
         self._peers.acknowledgements.now_s = now_s
 
-    def next_kept(self, now_s: float) -> None:
+    def next_kept(self, now_s: float) -> Effects:
         """Take the frame that was kept first."""
         link, content = self._kept.popleft()
         self._bytes -= len(content)
         self._peers.content = content
         self._take(link, now_s)
+        return self._effects(now_s)

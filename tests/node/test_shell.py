@@ -357,6 +357,9 @@ async def test_totals_count_bytes_and_faults(tmp_path: Path) -> None:
     shell.stop()
 
 
+MEANWHILE = Effects(frames=((1, b"meanwhile"),))
+
+
 class Works(Toy):
     """A host whose call `frame` comes to work that lasts until a test ends it."""
 
@@ -372,22 +375,21 @@ class Works(Toy):
         self.work()
         return self._call("frame")
 
-    def after(self, act: Callable[[float], None], now_s: float) -> Effects:
-        act(now_s)
-        return Effects(frames=((1, b"meanwhile"),))
-
     def begin(self, _now_s: float) -> Effects:  # of the host, and of what it does meanwhile
-        return self._call("begin")
+        effects = self._call("begin")
+        return effects if self.calls == ["begin"] else MEANWHILE
 
-    def frame(self, data: bytes, _now_s: float) -> None:
+    def frame(self, data: bytes, _now_s: float) -> Effects:
         self.calls.append("meanwhile")
         self.kept.append(data)
+        return MEANWHILE
 
     def end(self, _now_s: float) -> None:
         self.calls.append("end")
 
-    def next_kept(self, _now_s: float) -> None:
+    def next_kept(self, _now_s: float) -> Effects:
         self.calls.append(f"kept {len(self.kept.pop())}")
+        return MEANWHILE
 
 
 def working(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[HostShell, Wire, Works]:

@@ -52,7 +52,8 @@ class World:
         """Frames of user 1 to user 0, not delivered."""
         host = self.toys.hosts[1]
         step = Step(tuple(Send(0, message) for message in sent))
-        self.toys.carry(1, host.after(lambda now_s: host._carry(step, now_s), self.toys.now_s))
+        host._carry(step, self.toys.now_s)
+        self.toys.carry(1, host._effects(self.toys.now_s))
         frames = [frame for to, frame in self.toys.flight if to == 0]
         self.toys.flight.clear()
         return frames
@@ -61,12 +62,12 @@ class World:
         """What the shell does with a frame."""
         host, now_s = self.toys.hosts[0], self.toys.now_s
         if self.aside.working:
-            return self.toys.carry(0, host.after(partial(host.meanwhile.frame, frame), now_s))
+            return self.toys.carry(0, host.meanwhile.frame(frame, now_s))
         return self.carried(self.aside.call(partial(host.full_frame, frame, now_s)))
 
     def carried(self, found: Effects | None) -> Effects:
         host, now_s = self.toys.hosts[0], self.toys.now_s
-        return self.toys.carry(0, host.after(host.meanwhile.begin, now_s) if found is None else found)
+        return self.toys.carry(0, host.meanwhile.begin(now_s) if found is None else found)
 
     async def ends(self) -> None:
         """The work is done, and the call with it; then comes what was kept."""
@@ -78,7 +79,7 @@ class World:
         host.meanwhile.end(now_s)
         self.carried(self.aside.go_on())
         while host.meanwhile.kept and not self.aside.working:
-            self.carried(self.aside.call(partial(host.after, host.meanwhile.next_kept, now_s)))
+            self.carried(self.aside.call(partial(host.meanwhile.next_kept, now_s)))
 
     @property
     def told(self) -> list[Any]:
