@@ -271,12 +271,12 @@ class OfUsers(NamedTuple):
 
 def of_users(outputs: Sequence[Mapping[str, Any]]) -> OfUsers | None:
     """Summarize users' own results where nothing is published; None where nobody's result is here."""
-    rows = [one["value"] if isinstance(one["value"], list) else [one["value"]] for one in outputs]
+    rows = [one["value"] if hasattr(one["value"], "__len__") else [one["value"]] for one in outputs]
     if not rows:
         return None
     mean = [math.fsum(column) / len(rows) for column in zip(*rows, strict=True)]
     furthest = [max(abs(row[place] - middle) for row in rows) for place, middle in enumerate(mean)]
-    vector = isinstance(outputs[0]["value"], list)
+    vector = hasattr(outputs[0]["value"], "__len__")
     return OfUsers(mean, furthest) if vector else OfUsers(mean[0], furthest[0])
 
 
