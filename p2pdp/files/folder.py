@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from p2pdp.core.errors import NotReady, P2pdpError, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
@@ -200,9 +200,10 @@ def to_json(document: Mapping[str, Any]) -> str:
     return "".join(json_pieces(document))
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path, load: Callable[[TextIO], Any] = json.load) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        with path.open(encoding="utf-8") as file:
+            document = load(file)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError):

@@ -23,7 +23,8 @@ from p2pdp.core.claims import Claim, Conditioning, Unit
 from p2pdp.core.errors import P2pdpError
 from p2pdp.core.spec import REAL_DATA, Spec
 from p2pdp.files import guide
-from p2pdp.files.folder import AUDIT_FILE, REPORT_FILE, RESULT_FILE, drop_file, page_file, read_document, write_text
+from p2pdp.files.folder import AUDIT_FILE, REPORT_FILE, RESULT_FILE, drop_file, page_file, write_text
+from p2pdp.files.results import read_result
 from p2pdp.files.schema import SECTIONS, sections_of
 from p2pdp.files.spec import spec_to_toml, without_paths
 from p2pdp.mechanisms import gaussian
@@ -168,7 +169,7 @@ def _plain(text: str) -> str:
 def _outcome(place: Path, result: dict[str, Any] | None, audited: Audited) -> tuple[Outcome | None, str]:
     """Return the outcome, or why the page cannot show it."""
     try:
-        document = read_document(place, RESULT_FILE) if result is None else result
+        document = read_result(place) if result is None else result
         if document.get("run_id") != audited.run_id:
             return None, f"The {RESULT_FILE} in this folder is that of another run."
         outcome = outcome_of(document)
