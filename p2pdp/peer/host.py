@@ -84,8 +84,9 @@ class Host:
             self._fast = FastPath(credentials.me, passer, journal, self._peers, self._draws, entropy, self._want_idle)
         elif passer is not None:
             self._fast = FastExchange(passer, journal, self._peers, self._draws, entropy, self._want_wake)
+        self.gathers = False  # what `fast_frame` has to be sent may wait, and then goes behind `take_writes`
         if self._fast is not None:
-            self.fast_frame = self._fast.take
+            self.fast_frame, self.gathers = self._fast.take, self._fast.gathers
         self._ending = Ending(journal, credentials, self._peers, skeleton)
         self._machine_wake_at_s: float | None = None
         self._machine_sleeps_until_s = 0.0
@@ -120,7 +121,10 @@ class Host:
         if hop is None:
             return self.full_frame(data, now_s)
         writes, frames, _ = hop
-        return Effects(tuple(writes or self._journal.take_writes()), tuple(frames), self._wake_at_s(now_s))
+        return Effects(tuple(writes or self.take_writes()), tuple(frames), self._wake_at_s(now_s))
+
+    def take_writes(self) -> list[tuple[str, bytes]]:
+        return self._journal.take_writes()
 
     def full_frame(self, data: bytes, now_s: float) -> Effects:
         """Take any frame, also one that the fast path has just left unfinished."""
