@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -26,7 +26,7 @@ from p2pdp.node.clock import Clock
 from p2pdp.node.disk import Disk, write_durably
 from p2pdp.peer.effects import Effects
 from p2pdp.peer.host import Host
-from p2pdp.transports.contract import Origin, Transport
+from p2pdp.transports.contract import Origin, SendsTogether, Transport
 from p2pdp.wire.frames import Kind
 
 TOTALS_FILE: Final = "totals.json"
@@ -78,9 +78,11 @@ class HostShell:
         self._stopped = False
         self._idles = False
         self._aside: Aside[Effects] | None = None
+        self._held: dict[Peer, list[bytes]] = {}
         self.transport: Transport | None = None
         self.host: Host | None = None
-        self.ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[None] = self._loop.create_future()
         self.bytes_sent = 0
 
     def begin(self, host: Host) -> None:
@@ -158,9 +160,8 @@ class HostShell:
                 writes, frames, wake_at_s = hop  # what little `carry_out` would do with it
                 if writes:
                     self._disk.append(writes)
-                for peer, onward in frames:
-                    self.bytes_sent += len(onward)
-                    transport.send(peer, onward)
+                if frames:
+                    (self._hold if host.gathers else self._send)(frames)
                 if wake_at_s is not None and (self._wake is None or wake_at_s < self._wake_at_s):
                     self._schedule(wake_at_s)
                 if host.wants_idle and not self._idles:
@@ -217,11 +218,10 @@ class HostShell:
             self._disk.append(writes)
         for output in outputs:
             self._on_output(output)
-        transport, host = self.transport, self.host
-        assert transport is not None
-        for peer, frame in frames:
-            self.bytes_sent += len(frame)
-            transport.send(peer, frame)
+        if self._held:
+            self._let_go()  # what came before
+        self._send(frames)
+        host = self.host
         if wake_at_s is not None and (self._wake is None or wake_at_s < self._wake_at_s):
             self._schedule(wake_at_s)
         if host is None:
@@ -231,9 +231,41 @@ class HostShell:
         if host.over and not self.ended.done():
             self.ended.set_result(None)
 
+    def _send(self, frames: Sequence[tuple[Peer, bytes]]) -> None:
+        transport = self.transport
+        assert transport is not None
+        for peer, frame in frames:
+            self.bytes_sent += len(frame)
+            transport.send(peer, frame)
+
+    def _hold(self, frames: Sequence[tuple[Peer, bytes]]) -> None:
+        """Keep frames until all is taken that the loop reads in this turn."""
+        held = self._held
+        if not held:
+            self._loop.call_soon(self.safely, self._let_go)
+        for peer, frame in frames:
+            held.setdefault(peer, []).append(frame)
+
+    def _let_go(self) -> None:
+        """Write what the host has gathered, then send what was kept, the frames of each peer together."""
+        held, self._held = self._held, {}
+        if not held or self.host is None or self.transport is None:
+            return
+        writes = self.host.take_writes()
+        if writes:
+            self._disk.append(writes)
+        transport = self.transport
+        for peer, frames in held.items():
+            self.bytes_sent += sum(map(len, frames))
+            if len(frames) > 1 and isinstance(transport, SendsTogether):
+                transport.send_together(peer, frames)
+            else:
+                for frame in frames:
+                    transport.send(peer, frame)
+
     def _idle_soon(self) -> None:
         self._idles = True
-        asyncio.get_running_loop().call_soon(self.safely, self._idle)  # after what was sent has left
+        self._loop.call_soon(self.safely, self._idle)  # after what was sent has left
 
     def _idle(self) -> None:
         self._idles = False
@@ -246,7 +278,7 @@ class HostShell:
             self._wake.cancel()
         self._wake_at_s = at_s
         delay_s = max(0.0, at_s - self._clock.now_s()) + TIMER_S  # a loop that rounds down would wake too early, often
-        self._wake = asyncio.get_running_loop().call_later(delay_s, self.safely, self._woken)
+        self._wake = self._loop.call_later(delay_s, self.safely, self._woken)
 
     def _woken(self) -> None:
         self._read_first(READ_TURNS, READ_TURNS_MAX, self._arrivals)
@@ -257,7 +289,7 @@ class HostShell:
             turns = READ_TURNS
         if turns and turns_max:
             again = partial(self._read_first, turns - 1, turns_max - 1, self._arrivals)
-            asyncio.get_running_loop().call_soon(self.safely, again)
+            self._loop.call_soon(self.safely, again)
             return
         self._wake = None
         if self.host is not None:

@@ -1,8 +1,7 @@
 """One user's node: enrols, takes part, closes its ledger, hands in its head.
 
-It keeps in its folder: `run.key` (mode 0600, durable before enrolment, unlinked when the run closes or expires),
-`seat` (the roster and its number in it, for a restart), and its two ledgers. A node whose key is unlinked
-has done its part and is not started again (`has_finished`).
+It keeps in its folder: `run.key` (mode 0600, durable before enrolment, unlinked when the run closes or expires), `seat`
+(for a restart), and its two ledgers. Without its key it has done its part and is not started again (`has_finished`).
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ class Effects(NamedTuple):
 HopEffects = tuple[Sequence[tuple[str, bytes]], Sequence[tuple[Peer, bytes]], float | None]
 """The effects of the fast path: writes and frames, as above, and when to be woken, where that is sooner than before.
 
-What came may not be among the writes yet; it is once anything is sent, by whichever way.
+Where the host `gathers`, records may not be among the writes yet, also those of these frames: `Host.take_writes` has
+them, and they go before any frame.
 """
 
 

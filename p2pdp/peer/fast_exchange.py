@@ -45,6 +45,7 @@ _read_float: Final = Struct("<d").unpack_from  # as `TAGGED_FLOAT`, without the 
 
 class FastExchange(UsualFrames):
     wakes = True  # also taken while the machine is to be woken
+    gathers = True
 
     __slots__ = (
         "_begins", "_bytes_max", "_draws", "_exchange", "_fields", "_fields_at", "_journal", "_known", "_on_wake",
@@ -167,11 +168,7 @@ class FastExchange(UsualFrames):
             acknowledgements.sent(link, now_s)
             acknowledgements.went_along(to)
         peers.messages_sent += len(frames)
-        due_s = acknowledgements.wake_at_s
-        wake_at_s = (
-            due_s if step.wake_at_s is None or (due_s is not None and due_s < step.wake_at_s) else step.wake_at_s
-        )
-        return journal.take_writes(), frames, wake_at_s
+        return (), frames, _sooner(acknowledgements.wake_at_s, step.wake_at_s)
 
     def _give_up(self, step: Step) -> HopEffects | None:
         """Leave what the machine wants to the long way."""

@@ -121,6 +121,7 @@ class UsualFrames:
 
 class FastPath(UsualFrames):
     wakes = False  # not taken while the machine is to be woken
+    gathers = False
 
     __slots__ = (
         "_chain", "_draws", "_hop", "_hopped", "_hops", "_journal", "_me", "_on_much", "_salt",

@@ -69,7 +69,7 @@ class Host:
         self._facts = facts
         self._credentials = credentials
         self._machine = machine
-        self._journal = journal
+        self._journal, self.take_writes = journal, journal.take_writes  # beside those among effects, if it gathers
         self._entropy = entropy
         self._timing, self._check = timing or Timing(), check
         self._peers = Peers(credentials, entropy, self._timing)
@@ -86,6 +86,7 @@ class Host:
             self._fast = FastPath(credentials.me, passer, journal, self._peers, self._draws, entropy, self._want_idle)
         elif passer is not None:
             self._fast = FastExchange(passer, journal, self._peers, self._draws, entropy, self._want_wake)
+        self.gathers = self._fast is not None and self._fast.gathers  # frames may wait, and go behind `take_writes`
         if self._fast is not None:
             self.fast_frame = self._fast.take
         self._ending = Ending(journal, credentials, self._peers, skeleton)
@@ -121,8 +122,7 @@ class Host:
     def frame(self, data: bytes, now_s: float) -> Effects:
         if self.fast_frame is None or (hop := self.fast_frame(data, now_s)) is None:
             return self.full_frame(data, now_s)
-        writes, frames, _ = hop
-        return Effects(tuple(writes or self._journal.take_writes()), tuple(frames), self._wake_at_s(now_s))
+        return Effects(tuple(hop[0] or self.take_writes()), tuple(hop[1]), self._wake_at_s(now_s))
 
     def full_frame(self, data: bytes, now_s: float) -> Effects:
         """Take any frame, also one that the fast path has just left unfinished."""

@@ -11,10 +11,10 @@ for each of its peers, and gets a `Transport` for each. Nothing outside this roo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 from p2pdp.core.addresses import Address, Place
 from p2pdp.core.errors import UsageError
@@ -70,6 +70,14 @@ class Transport(Protocol):
 
     async def close(self) -> None:
         """End every connection after what was written has left; the shell hears of nothing from then on."""
+
+
+@runtime_checkable
+class SendsTogether(Protocol):
+    """An optional capability of a transport: frames for one peer leave together."""
+
+    def send_together(self, peer: Peer, frames: Sequence[bytes]) -> None:
+        """Do as `send` for each, in order."""
 
 
 class Network(Protocol):

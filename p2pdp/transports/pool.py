@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
 from p2pdp.core.ids import Peer
@@ -68,6 +68,10 @@ class Connection(ABC):
 
     @abstractmethod
     def write(self, frame: bytes) -> None: ...
+
+    def write_together(self, frames: Sequence[bytes]) -> None:
+        for frame in frames:
+            self.write(frame)
 
     @abstractmethod
     def proved(self) -> None:
@@ -124,6 +128,15 @@ class ConnectionPool(ABC):
                 queue = self._queues[peer] = FrameQueue()
             queue.add(frame)
             self._reach(peer)
+
+    def send_together(self, peer: Peer, frames: Sequence[bytes]) -> None:
+        connection = self._to.get(peer)
+        if connection is None:
+            for frame in frames:
+                self.send(peer, frame)
+        else:
+            self._in_use.move_to_end(connection)
+            connection.write_together(frames)
 
     def answer(self, origin: Origin, frame: bytes) -> None:
         if isinstance(origin, Connection):

@@ -60,6 +60,21 @@ async def test_frames_arrive_whole_and_in_order(world: World) -> None:
 
 
 @every
+async def test_frames_sent_together_arrive_like_others(world: World) -> None:
+    one, two = world.node(1), await world.listening(2)
+    sizes = [[256, 256], [6, 262144, 7], [4096] * 9, [256], [16380, 6], [300] * 100]
+    frames = [
+        [frame(1, f"{turn} {number}", size)[:size] for number, size in enumerate(some)]
+        for turn, some in enumerate(sizes)
+    ]
+    for together in frames:  # the first of them while nobody was called yet
+        one.send_together(2, together)
+        one.send(2, frame(1, "alone"))
+    await two.until_frames(*(each for together in frames for each in (*together, frame(1, "alone"))))
+    assert one.told == two.told == []
+
+
+@every
 async def test_one_way_serves_both_directions(world: World) -> None:
     one, two = world.node(1), await world.listening(2)  # nobody can call the first
     for turn in range(20):

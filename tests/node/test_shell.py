@@ -32,6 +32,8 @@ class Toy:
         self.effects = Effects()
         self.error: Exception | None = None
         self.usual: HopEffects | None = None
+        self.gathers = False
+        self.gathered: list[tuple[str, bytes]] = []
         self.proved: tuple[int | None, bool] = (3, True)
         self.done = self.stopped = self.wants_idle = False
         self.fault_counts = {"gap": 2}
@@ -51,6 +53,10 @@ class Toy:
 
     def full_frame(self, _data: bytes, _now_s: float) -> Effects:
         return self._call("frame")
+
+    def take_writes(self) -> list[tuple[str, bytes]]:
+        taken, self.gathered = self.gathered, []
+        return taken
 
     def connected(self, peer: int, _now_s: float) -> Effects:
         return self._call(f"connected {peer}")
@@ -154,6 +160,65 @@ async def test_what_the_fast_path_leaves_for_later_is_neither_written_nor_sent(t
     toy.usual = (), (), None
     shell.arrived("known", BOXED)
     assert (toy.calls, wire.sent, wire.file.read_bytes()) == (["begin"], [], b"")
+    shell.stop()
+
+
+async def test_what_a_host_gathers_is_written_once_and_frames_of_one_peer_leave_together(tmp_path: Path) -> None:
+    shell, wire, toy = with_host(tmp_path)
+    toy.gathers = True
+    for number in range(3):
+        toy.gathered.append((VIEW, b"entry %d " % number))
+        toy.usual = (), [(7, b"to 7: %d" % number), (8, b"to 8: %d" % number)], None
+        shell.arrived("known", BOXED)
+    toy.usual = (), (), None
+    shell.arrived("known", BOXED)
+    assert (wire.sent, shell.bytes_sent) == ([], 0)
+    await asyncio.sleep(0)
+    written = b"entry 0 entry 1 entry 2 "
+    assert wire.sent == [(peer, b"to %d: %d" % (peer, number), written) for peer in (7, 8) for number in range(3)]
+    assert (toy.gathered, shell.bytes_sent) == ([], 6 * len(b"to 7: 0"))
+    shell.stop()
+
+
+async def test_what_is_kept_leaves_before_what_comes_of_anything_else(tmp_path: Path) -> None:
+    shell, wire, toy = with_host(tmp_path)
+    toy.gathers, toy.usual = True, ((), [(7, b"first")], None)
+    toy.effects = Effects(writes=((VIEW, b"both"),), frames=((7, b"second"),))
+    shell.arrived("known", BOXED)
+    toy.usual = None
+    shell.arrived("known", BOXED)
+    assert wire.sent == [(7, b"first", b"both"), (7, b"second", b"both")]
+    await asyncio.sleep(0)
+    assert len(wire.sent) == 2
+    shell.stop()
+
+
+async def test_what_is_kept_when_it_stops_never_leaves_and_is_never_written(tmp_path: Path) -> None:
+    shell, wire, toy = with_host(tmp_path)
+    toy.gathers, toy.usual = True, ((), [(7, b"frame")], None)
+    toy.gathered.append((VIEW, b"entry"))
+    shell.arrived("known", BOXED)
+    shell.stop()
+    await asyncio.sleep(0)
+    assert (wire.sent, wire.file.read_bytes()) == ([], b"")
+
+
+async def test_a_transport_that_can_is_given_frames_together(tmp_path: Path) -> None:
+    class Together(Wire):
+        together: tuple[int, list[bytes]] = (0, [])
+
+        def send_together(self, peer: int, frames: list[bytes]) -> None:
+            self.together = peer, frames
+
+    shell, _, toy = with_host(tmp_path)
+    shell.transport = wire = Together(tmp_path / "view.ledger")  # type: ignore[assignment]
+    toy.gathers = True
+    for frames in ([(7, b"a"), (8, b"b")], [(7, b"c")]):
+        toy.usual = (), frames, None
+        shell.arrived("known", BOXED)
+    await asyncio.sleep(0)
+    assert wire.together == (7, [b"a", b"c"])
+    assert [(peer, frame) for peer, frame, _ in wire.sent] == [(8, b"b")]
     shell.stop()
 
 

@@ -21,7 +21,8 @@ from p2pdp.peer.fast_exchange import FastExchange
 from p2pdp.peer.limits import TOO_MANY, WRONG
 from p2pdp.peer.link import Link
 from p2pdp.wire.codec import pack_message, pack_value
-from tests.support.toys import ACTIONS, Quiet, Toys, UniqueDraws, chance, come_back, consistent, forged, happen
+from tests.support.toy_schedules import ACTIONS, chance, come_back, happen
+from tests.support.toys import Quiet, Toys, UniqueDraws, consistent, forged
 
 NOISE = Mechanism("gaussian", 4.0)
 STATE = "state"
@@ -193,10 +194,13 @@ def test_no_more_gathers_than_an_entry_holds() -> None:
     n=st.integers(2, 3),
     rounds=st.integers(1, 6),
     actions=st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 2), st.integers(0, 50)), max_size=60),
+    holds=st.booleans(),
 )
-def test_stops_undo_nothing_that_anybody_was_told(n: int, rounds: int, actions: list[tuple[str, int, int]]) -> None:
+def test_stops_undo_nothing_that_anybody_was_told(
+    n: int, rounds: int, actions: list[tuple[str, int, int]], holds: bool
+) -> None:
     toys, undisturbed = meeters(["state"] * rounds, n), meeters(["state"] * rounds, n)
-    toys.gathers = True
+    toys.gathers, toys.holds = True, holds
     for world in (toys, undisturbed):
         world.boot_all()
     for action, peer, pick in actions:

@@ -24,7 +24,8 @@ from p2pdp.peer.limits import TOO_MANY, WRONG
 from p2pdp.peer.link import Link
 from p2pdp.peer.peers import Check
 from p2pdp.wire.codec import INT_MAX, pack_message, pack_value
-from tests.support.toys import Quiet, Toys, UniqueDraws, chance, forged
+from tests.support.toy_schedules import chance
+from tests.support.toys import Quiet, Toys, UniqueDraws, forged
 
 NOISE = Mechanism("gaussian", 4.0)
 USUAL = (

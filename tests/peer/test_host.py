@@ -18,20 +18,8 @@ from p2pdp.peer.effects import Timing
 from p2pdp.peer.limits import TOO_MANY, WRONG
 from p2pdp.peer.payloads import POKE
 from p2pdp.wire.codec import pack_message, pack_value
-from tests.support.toys import (
-    ACTIONS,
-    PingPong,
-    Quiet,
-    Toys,
-    come_back,
-    consistent,
-    forged,
-    happen,
-    link_to,
-    opened,
-    repacked,
-    used_draws,
-)
+from tests.support.toy_schedules import ACTIONS, come_back, happen
+from tests.support.toys import PingPong, Quiet, Toys, consistent, forged, link_to, opened, repacked, used_draws
 
 TIMING = Timing(rejoin_s=1.0, resend_s=1.0, resend_max_s=2.0)
 

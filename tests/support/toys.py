@@ -212,6 +212,8 @@ class Toys:
         self.stop_at: dict[Peer, int] = {}  # a host stops once its view holds so many entries
         self.flight: list[tuple[Peer, bytes]] = []
         self.gathers = False  # the fast path is used as a shell does, which leaves writes for later
+        self.holds = False  # and frames, which leave with those of other frames that arrive at the same time
+        self.held: dict[Peer, list[tuple[Peer, bytes]]] = {}
         self.log: list[tuple[Peer, Effects]] = []
         self.boots = 0
 
@@ -251,12 +253,15 @@ class Toys:
                     del self.stop_at[peer]
                     self.kill(peer)
                     return effects
+        if effects.frames:
+            self.let_go(peer)  # whose records are among these writes
         self.flight += effects.frames
         self.wake_at_s[peer] = effects.wake_at_s
         return effects
 
     def kill(self, peer: Peer) -> None:
         del self.hosts[peer]
+        self.held.pop(peer, None)
         self.wake_at_s.pop(peer, None)
 
     def roll_back(self, peer: Peer, kept: int) -> None:
@@ -272,6 +277,8 @@ class Toys:
         return self.give(receiver, frame)
 
     def give(self, receiver: Peer, frame: bytes) -> Effects | None:
+        for other in [other for other in self.held if other != receiver]:
+            self.let_go(other)
         if receiver not in self.hosts:
             return None
         host = self.hosts[receiver]
@@ -280,12 +287,27 @@ class Toys:
         hop = host.fast_frame(frame, self.now_s)
         if hop is None:
             return self.carry(receiver, host.full_frame(frame, self.now_s))
-        wakes = [at_s for at_s in (hop[2], self.wake_at_s[receiver]) if at_s is not None]
-        return self.carry(receiver, Effects(tuple(hop[0]), tuple(hop[1]), min(wakes, default=None)))
+        writes, frames, wake_at_s = hop
+        wakes = [at_s for at_s in (wake_at_s, self.wake_at_s[receiver]) if at_s is not None]
+        if self.holds:
+            self.held[receiver] = [*self.held.get(receiver, ()), *frames]
+            frames = ()
+        elif frames:
+            writes = (*writes, *host.take_writes())
+        return self.carry(receiver, Effects(tuple(writes), tuple(frames), min(wakes, default=None)))
+
+    def let_go(self, peer: Peer) -> None:
+        """Writes what a host has gathered, then sends what it holds."""
+        held = self.held.pop(peer, [])
+        if peer in self.hosts and held:
+            writes = tuple(self.hosts[peer].take_writes())
+            self.carry(peer, Effects(writes, tuple(held), self.wake_at_s[peer]))
 
     def settle(self) -> None:
         """Delivers all frames in order, until none is left; no time passes."""
         for _ in range(10_000):
+            for peer in list(self.held) if not self.flight else ():
+                self.let_go(peer)
             if not self.flight:
                 return
             self.deliver()
@@ -359,58 +381,3 @@ def repacked(record: Record) -> bytes:
     body = record.body[1:] if record.kind in records.EVENT_KINDS else record.body
     packed: bytes = pack([record.kind, body, (record.value or b"")[records.SALT_BYTES :]])
     return packed
-
-
-def chance(toys: Toys, chances: list[int]) -> None:
-    """What numbers stand for: frames arrive, mostly in order, twice, late or not at all, and time passes."""
-    for number in chances:
-        toys.now_s += number % 5 * 0.1
-        what, which = number % 11, number // 11
-        peer = which % toys.n
-        if what == 0 and any(at_s is not None for at_s in toys.wake_at_s.values()):
-            toys.next_wake()
-        elif what == 1 and toys.flight:
-            toys.give(*toys.flight[which % len(toys.flight)])
-        elif what == 2 and toys.flight:
-            toys.flight.pop(which % len(toys.flight))
-        elif what == 3:
-            toys.carry(peer, toys.hosts[peer].connected((which + 1) % toys.n, toys.now_s))
-        elif what == 4:
-            toys.carry(peer, toys.hosts[peer].idle(toys.now_s))
-        elif toys.flight:
-            toys.deliver(0 if what < 9 else which % len(toys.flight))
-
-
-ACTIONS = ("boot", "stop within a write", "stop", "idle", "connect", "wake", "repeat", "lose", *["deliver"] * 6)
-
-
-def happen(toys: Toys, action: str, peer: int, pick: int) -> None:
-    """One thing that a network or a machine may do; what cannot happen now, does not."""
-    up = peer in toys.hosts
-    if action == "boot" and not up:
-        toys.boot(peer)
-    elif action == "stop within a write" and up:
-        toys.stop_at[peer] = len(toys.marks[peer]) + 1 + pick % 4
-    elif action == "stop" and up:
-        toys.kill(peer)
-    elif action == "idle" and up:
-        toys.carry(peer, toys.hosts[peer].idle(toys.now_s))
-    elif action == "connect" and up:
-        toys.carry(peer, toys.hosts[peer].connected((peer + 1) % toys.n, toys.now_s))
-    elif action == "wake" and any(at_s is not None for at_s in toys.wake_at_s.values()):
-        toys.next_wake()
-    elif toys.flight:
-        receiver, frame = toys.flight[pick % len(toys.flight)]
-        if action != "repeat":
-            toys.flight.pop(pick % len(toys.flight))
-        if action != "lose":
-            toys.give(receiver, frame)
-
-
-def come_back(toys: Toys) -> None:
-    """All hosts that stopped begin again, and nothing stops them any more."""
-    toys.stop_at.clear()
-    for peer in toys.make:
-        if peer not in toys.hosts:
-            toys.boot(peer)
-    toys.run(toys.now_s + 60.0)

@@ -19,7 +19,7 @@ import uvloop
 from p2pdp.core.addresses import Address
 from p2pdp.core.ids import Peer
 from p2pdp.crypto.entropy import random_bytes
-from p2pdp.transports.contract import Origin, Transport
+from p2pdp.transports.contract import Origin, SendsTogether, Transport
 from p2pdp.transports.memory import Hub, MemoryTransport
 from p2pdp.transports.mqtt.access import Broker, Login, StationSettings
 from p2pdp.transports.mqtt.endpoint import Endpoint
@@ -82,6 +82,10 @@ class Node:
 
     def send(self, peer: Peer, frame: bytes) -> None:
         self._call(self.transport.send, peer, frame)
+
+    def send_together(self, peer: Peer, frames: list[bytes]) -> None:
+        assert isinstance(self.transport, SendsTogether)
+        self._call(self.transport.send_together, peer, frames)
 
     def answer(self, origin: Origin, frame: bytes) -> None:
         self._call(self.transport.answer, origin, frame)

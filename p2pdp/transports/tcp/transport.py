@@ -25,7 +25,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from struct import Struct
 from typing import Final, cast
 
@@ -182,16 +182,28 @@ class _TcpConnection(asyncio.Protocol, Connection):
     # transports.pool.Connection
 
     def write(self, frame: bytes) -> None:
+        if len(frame) < _LARGE_BYTES:
+            self._write(prefix(frame))
+        else:
+            self._write(length_of(frame), frame)
+
+    def _write(self, *pieces: bytes) -> None:
         stream = self._stream
         if stream is None or stream.is_closing():
             return
         bytes_max = STRANGER_BUFFER_BYTES_MAX if self.peer is None else BUFFER_BYTES_MAX
         if stream.get_write_buffer_size() > bytes_max:
             self.drop()
-        elif len(frame) < _LARGE_BYTES:
-            stream.write(prefix(frame))
+        elif len(pieces) == 1:
+            stream.write(pieces[0])
         else:
-            stream.writelines((length_of(frame), frame))
+            stream.writelines(pieces)
+
+    def write_together(self, frames: Sequence[bytes]) -> None:
+        if sum(map(len, frames)) < _LARGE_BYTES:
+            self._write(b"".join(map(prefix, frames)))
+        else:
+            super().write_together(frames)
 
     def proved(self) -> None:
         if self._listener is not None:
