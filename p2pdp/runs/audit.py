@@ -244,7 +244,8 @@ def audit_evidence(
     """Return the claims of a run whose evidence is at hand; by default with the spec's colluders and delta."""
     checked = judge(evidence, root)
     if checked.verified is None and not (allow_missing and checked.only_missing):
-        raise VerificationFailed(first_problem(checked))
+        without = "; with --allow-missing it claims what it can" if checked.only_missing else ""
+        raise VerificationFailed(first_problem(checked) + without)
     roster, privacy = evidence.roster, evidence.spec.privacy
     at_delta = privacy.delta if delta is None else delta
     assert at_delta is not None

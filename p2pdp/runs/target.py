@@ -36,13 +36,14 @@ _REPORTS: Final = (1.0 / 700.0, 1e9)  # 1/epsilon of a report
 class Planned:
     """A run before it takes place; `one_value` if every user has one value only.
 
-    `assumed` says what is taken for granted of data that are not here.
+    `assumed` says what is taken for granted of data that are not here, and `warnings` what is odd about those that are.
     """
 
     run: RunPlan
     edges: EdgeList | None
     one_value: bool
     assumed: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

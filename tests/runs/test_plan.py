@@ -143,6 +143,16 @@ def test_what_a_run_would_refuse_is_a_warning(tmp_path: Path) -> None:
     assert "[run] expires" in expired
 
 
+@pytest.mark.parametrize(("batch", "warned"), [(3, []), (1000, ["every user has 1000 rows or fewer"])])
+@pytest.mark.parametrize("unit", ["user", "record"])
+def test_a_batch_that_is_no_minibatch_is_a_warning(tmp_path: Path, unit: str, batch: int, warned: list[str]) -> None:
+    text = learning(4, 6, task=f'kind = "logistic_regression"\nclip = 1.0\nrate = 0.05\nbatch = {batch}')
+    (tmp_path / "spec.toml").write_text(f'{text}unit = "{unit}"\n')
+    found = [text for text in plan_spec(load_spec(tmp_path / "spec.toml"), None).warnings if "batch" in text]
+    assert len(found) == len(warned)
+    assert all(said in text for said, text in zip(warned, found, strict=True))
+
+
 def test_fields_are_those_of_the_document() -> None:
     plan = plan_spec(p2pdp.load_spec(SAMPLES[0]), 5.0)
     document = plan.to_json()
