@@ -464,3 +464,14 @@ def test_learners_by_gossip_need_noise_for_all_their_gradients() -> None:
     assert found.reached <= 2.0
     assert found.local_value == pytest.approx(2.0 * 3**0.5 / gaussian.mu_of_curve(2.0, DELTA), rel=1e-6)
     assert found.local_value <= found.value <= found.local_value * 1.01
+
+
+def test_local_noise_of_a_learner_is_of_one_row_where_that_is_protected(tmp_path: Path) -> None:
+    task = 'kind = "logistic_regression"\nclip = 0.7\nrate = 0.1\nrounds = 10'
+    (tmp_path / "spec.toml").write_text(gossip_learning(6, "ring", task=task) + 'unit = "record"\n')
+    planned = planned_of(load_spec(tmp_path / "spec.toml"))
+    found, fewest = target_of(planned, 2.0), planned.run.plan.descent.records.fewest
+    assert fewest > 1
+    one_row = 2.0 * 0.7 / fewest
+    assert found.local_value == pytest.approx(10**0.5 * one_row / gaussian.mu_of_curve(2.0, DELTA), rel=1e-4)
+    assert found.reached <= 2.0
