@@ -53,6 +53,10 @@ def _say(console: Console, text: object, *, wrap: bool = True) -> None:
     console.print(plain(text), soft_wrap=not wrap)
 
 
+def say(text: str) -> None:
+    _say(Console(highlight=False), text)
+
+
 def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
     console = Console(highlight=False)
     _say(console, f"{result.protocol}, run {result.run_id}, {people(result.nodes)}")
@@ -205,13 +209,19 @@ def _trial_rows(result: Result) -> list[tuple[str, str]]:
     return rows
 
 
+_LONG_CELL: Final = 36
+
+
 def columns(
     rows: Iterable[Sequence[str]], headings: Sequence[str] = (), console: Console | None = None, gap: int = 2
 ) -> None:
+    """Print a table; where room is short the last column gives way, and so do long lists of numbers."""
     table = Table(show_header=bool(headings), box=None, pad_edge=False, padding=(0, gap, 0, 0))
-    for heading in headings:  # the last column gives way where room is short
-        table.add_column(plain(heading), overflow="fold", no_wrap=heading != headings[-1])
-    for row in rows:
+    shown = [tuple(row) for row in rows]
+    for place, heading in enumerate(headings):
+        long = place > 0 and any(len(row[place]) > _LONG_CELL for row in shown)
+        table.add_column(plain(heading), overflow="fold", no_wrap=not long and place < len(headings) - 1)
+    for row in shown:
         table.add_row(*map(plain, row))
     (console or Console(highlight=False)).print(table)
 

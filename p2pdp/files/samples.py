@@ -20,6 +20,8 @@ NODE: Final = "node"
 """The name of the sample that is no spec but the configuration of a node."""
 CLINIC: Final = "clinic"
 """Another one, for a run that protects records."""
+CLINICS: Final = "clinics"
+"""That run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,11 @@ class Sample:
         lines = self.text.split("\n[", 1)[0].splitlines()
         return " ".join(line.removeprefix("#").strip() for line in lines if line.startswith("#"))
 
+    @property
+    def rows(self) -> list[Path]:
+        """Return files of made-up rows of owners, where the sample has such: for several machines."""
+        return sorted(self.path.parent.glob("clinics/*.csv")) if self.name in (CLINICS, CLINIC) else []
+
     def to_json(self) -> dict[str, Any]:
         run = self.document["run"]
         return {
@@ -54,7 +61,7 @@ class Sample:
 
 def samples() -> list[Sample]:
     """Return the samples that are specs, in the order of their protocols."""
-    across = map(_across, ("hours", "clinics"))
+    across = map(_across, ("hours", CLINICS))
     found = [Sample(path.stem, path) for path in (*SAMPLES.glob("*.toml"), *SAMPLES.glob("models/*.toml"), *across)]
     return sorted(found, key=lambda one: (one.document["run"]["protocol"], one.name))
 

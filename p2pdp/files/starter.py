@@ -39,11 +39,16 @@ def written(sample: Sample, file: Path) -> list[Path]:
         if data is not None and (sample.path.parent / data).is_file():
             found.append(file.parent / data)
             contents[found[-1]] = read_plain(sample.path.parent / data)
+    for rows in sample.rows:
+        found.append(file.parent / rows.relative_to(sample.path.parent))
+        contents[found[-1]] = read_plain(rows)
     for place, content in contents.items():
         if place.exists() and (place == file or read_plain(place) != content):
             raise UsageError(f"{place}: exists already; --out names another file")
     for place, content in contents.items():
         try:
+            if place.parent != file.parent:
+                place.parent.mkdir(exist_ok=True)
             place.write_bytes(content)
         except OSError as error:
             raise disk_error(place, error) from None

@@ -3,8 +3,8 @@
 Noise comes from pools: batches drawn and recorded at once, because a value alone costs as much as
 some forty together. A pool is in the private ledger before any of it is used; the view names pool
 and offset at use. Pools grow with use, so a peer that draws once draws one value. A large vector is a pool of its
-own: the next one is drawn ahead from the second use on, so what is used once is drawn once; a sampler that can draws it
-beside other work, and it is recorded when it is used. After a restart
+own: the next one is drawn ahead from the second use on, so what is used once is drawn once; a very large one is drawn
+beside other work by a sampler that can, and recorded when it is used. After a restart
 what is left of pools is dropped: what was drawn but never used tells nobody anything.
 
 Draws that two peers share are unfolded from a key that follows from the secret of their channel. So they are never
@@ -35,6 +35,7 @@ from p2pdp.peer.effects import Entropy
 
 POOL_MAX: Final = 128
 POOL_NUMBERS_MAX: Final = 1024  # in all draws of a pool together; in larger pools a number costs little less
+AT_ONCE_MAX: Final = 4096  # numbers that are drawn in less time than it takes to have somebody else draw them
 
 
 @runtime_checkable
@@ -94,6 +95,7 @@ class RecordedDraws:
         """`on_used_up` is called when the next draw of a kind may take its time, for which `prepare` is."""
         self._journal = journal
         self._sampler = sampler
+        self._ahead = sampler if isinstance(sampler, DrawsAhead) else None
         self._entropy = entropy
         self._shared = _Alone() if shared is None else shared
         self._number = 0
@@ -144,8 +146,8 @@ class RecordedDraws:
                 continue
             if pool.pool_max > 1:
                 self._draw(pool)
-            elif pool.filled > 1 and isinstance(self._sampler, DrawsAhead):
-                self._sampler.ahead(pool.mechanism, pool.shape, 1)
+            elif pool.filled > 1 and self._ahead is not None and math.prod(pool.shape) > AT_ONCE_MAX:
+                self._ahead.ahead(pool.mechanism, pool.shape, 1)
             elif pool.filled > 1:
                 self._draw(pool)
 

@@ -35,7 +35,7 @@ from p2pdp.files.folder import RESULT_FILE, ROSTER_FILE, write_json
 from p2pdp.files.skeletons import handed_in_skeletons
 from p2pdp.files.spec import spec_digest, spec_to_toml
 from p2pdp.mechanisms.sampler import ExactSampler
-from p2pdp.node.clock import check_expires, refuse_expired
+from p2pdp.node.clock import Clock, check_expires, refuse_expired
 from p2pdp.node.measuring import with_measures
 from p2pdp.node.process import run_in_foreground, until_ended, with_pulse
 from p2pdp.node.roles import LINGER_S, RolesNode, RolesSettings
@@ -195,7 +195,12 @@ def _serve(
     def say(text: str) -> None:
         watch.notify(happening("told", text=text))
 
+    def on_enrolled(count: int) -> None:
+        waiting.count = count
+        watch.notify(happening("enrolling", count=count, of=quorum.nodes))
+
     def on_roster(roster: Roster) -> None:
+        waiting.over = True
         write_json(folder.path / ROSTER_FILE, roster.to_json())
         watch.about(**known_of(plan(roster.n, roster.entries.rows), roster.n))
         watch.notify(happening("roster", n=roster.n))
@@ -211,6 +216,7 @@ def _serve(
         quorum = Quorum(
             min(spec.run.nodes, len(secrets)), spec.run.min_nodes or spec.run.nodes, spec.run.enrol_timeout_s
         )
+        waiting = _Waiting(quorum, lambda text: watch.notify(happening("waiting", text=text)), Clock().now_s)
         settings = RolesSettings(
             folder=folder.path / "curator",
             identity=identity,
@@ -228,16 +234,38 @@ def _serve(
             on_roster=on_roster,
             on_output=lambda _peer, output: _on_output(output, watch),
             power=spec.run.durability == "power",
-            on_enrolled=lambda count: watch.notify(happening("enrolling", count=count, of=quorum.nodes)),
+            on_enrolled=on_enrolled,
             linger_s=max(LINGER_S, 2 * spec.run.patience_s),
             trace_wire=folder.packing.trace_wire,
             rows_max=rows_limit(plan, quorum.nodes) if spec.privacy.unit == Unit.RECORD else None,
         )
-        run_in_foreground(lambda: _live(RolesNode(settings), watch))
+        run_in_foreground(lambda: _live(RolesNode(settings), watch, waiting))
 
 
-def _live(node: RolesNode, watch: Watch) -> Awaitable[None]:
+class _Waiting:
+    """Tells a person, once, that the time to enrol has passed and too few users are there."""
+
+    def __init__(self, quorum: Quorum, say: Callable[[str], None], now_s: Callable[[], float]) -> None:
+        self._quorum = quorum
+        self._say = say
+        self._now_s = now_s
+        self._until_s = now_s() + quorum.enrol_timeout_s
+        self.count = 0
+        self.over = False  # there is a roster
+
+    def look(self) -> None:
+        if self.over or self._now_s() < self._until_s:
+            return
+        self.over, quorum = True, self._quorum
+        self._say(
+            f"{self.count} of {quorum.nodes} users have enrolled within {quorum.enrol_timeout_s:g} s, and the run "
+            f"needs {quorum.min_nodes}: it begins as soon as so many are there"
+        )
+
+
+def _live(node: RolesNode, watch: Watch, waiting: _Waiting) -> Awaitable[None]:
     def beat() -> None:
+        waiting.look()
         counts: Counter[str] = Counter()
         for shell in node.shells.values():
             counts.update({} if shell.host is None else shell.host.fault_counts)

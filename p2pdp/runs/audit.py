@@ -253,7 +253,8 @@ def audit_evidence(
     """
     checked = judge(evidence, root)
     if checked.verified is None and not (allow_missing and checked.only_missing):
-        raise VerificationFailed(first_problem(checked))
+        without = "; with --allow-missing it claims what it can" if checked.only_missing else ""
+        raise VerificationFailed(first_problem(checked) + without)
     roster, privacy = evidence.roster, evidence.spec.privacy
     at_delta = privacy.delta if delta is None else delta
     assert at_delta is not None

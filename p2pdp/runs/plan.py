@@ -29,7 +29,7 @@ from p2pdp.core.errors import P2pdpError, Refused, UsageError
 from p2pdp.core.spec import REAL_DATA, Spec
 from p2pdp.crypto.enrolment import seat_size
 from p2pdp.files.checks import from_file
-from p2pdp.files.data import load_data
+from p2pdp.files.data import DataSet, load_data
 from p2pdp.files.reading import is_there
 from p2pdp.files.spec import spec_to_toml
 from p2pdp.files.tables import edges_of
@@ -198,7 +198,7 @@ def _plan_of(planned: Planned) -> Plan:
         **verdict_document(verdict),
         message_noise=tradeoff,
         message_sigma_recommended=None if advised is None else advised.message_sigma,
-        warnings=[*analysis.warnings(run), *_cautions(run)],
+        warnings=[*analysis.warnings(run), *planned.warnings, *_cautions(run)],
         outlook=analysis.outlook(run, delta),
         assumed=planned.assumed,
         units=units,
@@ -237,7 +237,17 @@ def planned_of(spec: Spec) -> Planned:
     one_value = made_up or all(len(data.user(user).rows) == 1 for user in range(n))
     by_record = spec.privacy.unit == Unit.RECORD
     run = plan_run(spec, n, data.dimensions, edges, rows=data.stated if by_record else None)
-    return Planned(run, edges, one_value or by_record)
+    return Planned(run, edges, one_value or by_record, warnings=_warnings(spec, data))
+
+
+def _warnings(spec: Spec, data: DataSet) -> list[str]:
+    """Return a warning where users have no more rows than a minibatch."""
+    batch, n = spec.task.batch, spec.run.nodes
+    few = 0 if batch is None else sum(len(data.user(user)) <= batch for user in range(n))
+    if not few:
+        return []
+    whose = "every user has" if few == n else f"{few} of {n} users have"
+    return [f"[task] batch: {whose} {batch} rows or fewer, and takes gradients over all of them, no minibatches"]
 
 
 def _declared(spec: Spec, path: str) -> tuple[int, list[str]]:

@@ -81,7 +81,7 @@ def _save_again(kept: Sequence[Audited], place: Path | None, result: Result) -> 
     """Write the report of the first trial once more, with the means over all."""
     for audited in kept if result.scores is not None else ():
         if place is not None:
-            audited.save(place, result.as_written())
+            audited.save(place, result.to_json())
 
 
 def _with_trials(first: Result, others: Iterable[Result]) -> Result:
@@ -224,17 +224,19 @@ def _fast_results(block: _Block, progress: Progress | None) -> Iterator[Result]:
         return
     sigmas = block.sigmas
     for number, drawn in enumerate(outcomes):
-        verdict = _in_advance(first) if analysis.fast_in_advance and not block.begin + number else None
+        verdict = _in_advance(block, number)
         compared = block.again(number, sigmas)
         result = made.pop(number, first).result(drawn, verdict, audited=False, again=compared)
         sigmas = block.noise(number, result, sigmas)
         yield result
 
 
-def _in_advance(prepared: Prepared) -> Verdict:
-    """Return the verdict that the fast path compares with the baselines in place of an audit."""
-    delta = prepared.spec.privacy.delta
+def _in_advance(block: _Block, number: int) -> Verdict | None:
+    """Return the verdict that the fast path compares with the baselines in place of an audit, of the first trial."""
+    prepared, delta = block.first, block.first.spec.privacy.delta
     assert delta is not None
+    if block.begin + number or not prepared.run.protocol.analysis().fast_in_advance:
+        return None
     return verdict_in_advance(prepared.run, delta, prepared.spec.privacy.colluders, one_value=prepared.run.by_record)
 
 
@@ -248,7 +250,8 @@ def _world_results(
         with undisturbed():  # until the next trial
             simulated = _Simulated(block.prepared(number), how.faults or NO_FAULTS, told, traced=traced)
             audited = None if place is None or number else simulated.write(place, audit=how.audit)
-            result = simulated.result(None if audited is None else audited.verdict, block.again(number, sigmas))
+            verdict = _in_advance(block, number) if how.fast else None if audited is None else audited.verdict
+            result = simulated.result(verdict, block.again(number, sigmas), audited=not how.fast)
             sigmas = block.noise(number, result, sigmas)
             if place is not None and audited is not None:
                 audited.save(place, result.as_written())
@@ -292,7 +295,7 @@ class _Simulated:
         recorded = self._evidence.recorded(self._evidence.begun, prepared.run)
         self._found: Outcome = outcome(prepared.run, recorded, self._world.out)
 
-    def result(self, verdict: Verdict | None, again: Again = FIRST) -> Result:
+    def result(self, verdict: Verdict | None, again: Again = FIRST, *, audited: bool = True) -> Result:
         world = self._world
         return self._prepared.result(
             self._found,
@@ -302,6 +305,7 @@ class _Simulated:
             faults=world.fault_counts(),
             private_kept=True,
             traced=self._traced,
+            audited=audited,
             stopped=world.stopped,
             again=again,
         )

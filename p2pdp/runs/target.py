@@ -36,13 +36,14 @@ _REPORTS: Final = (1.0 / 700.0, 1e9)  # 1/epsilon of a report
 class Planned:
     """A run before it takes place; `one_value` if every user has one value only.
 
-    `assumed` says what is taken for granted of data that are not here.
+    `assumed` says what is taken for granted of data that are not here, and `warnings` what is odd about those that are.
     """
 
     run: RunPlan
     edges: EdgeList | None
     one_value: bool
     assumed: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -101,10 +102,21 @@ def target_of(planned: Planned, epsilon: float) -> Target:
         raise Refused('--target-epsilon: [noise] mechanism = "none" protects nobody, however little is asked for')
     search = _Search(planned, epsilon, delta)
     strength, reached = search.least()
-    run = planned.run
-    each = run.protocol.analysis().contributions_each(run)
-    value, local = search.value(strength), search.value(search.local(each))
-    return Target(epsilon, delta, search.parameter, value, reached, local, observers_of(run))
+    return Target(
+        epsilon, delta, search.parameter, search.value(strength), reached, _local_value(search, planned.run, epsilon),
+        observers_of(planned.run),
+    )  # fmt: skip
+
+
+def _local_value(search: _Search, run: RunPlan, epsilon: float) -> float:
+    """Return the noise that local differential privacy needs; of what learns by record as its baseline has it."""
+    analysis = run.protocol.analysis()
+    if run.by_record and analysis.learning is not None:
+        assert run.spec.privacy.delta is not None
+        told = analysis.learning.sigmas(run, None, epsilon, run.spec.privacy.delta)["local"]
+        if told is not None:
+            return float(told)
+    return search.value(search.local(analysis.contributions_each(run)))
 
 
 _AGAINST: Final = {Observer.NODE: "one other user", Observer.POOLED: "the curator and its colluders"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import p2pdp
-from p2pdp.cli.tables import number, plain, show_audit, show_result, show_verified
+from p2pdp.cli.tables import columns, number, plain, show_audit, show_result, show_verified
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.runs.audit import Audited, Verified
 from tests.support.learners import LOGISTIC, learning, prepared
@@ -98,6 +98,17 @@ def test_the_widest_claim_fits_80_columns_whole(capsys: pytest.CaptureFixture[st
     together = "".join(said.split())
     for part in ("coalition", "published:shuffle", "a-priori", "infinite", "2044,2045", "no[bold]reason"):
         assert part in together
+
+
+def test_long_lists_of_numbers_wrap_and_nothing_is_lost(capsys: pytest.CaptureFixture[str]) -> None:
+    lists = [[number([place + column * 1.111 for place in range(6)]) for column in range(1, 4)] for _ in range(2)]
+    columns([(str(user), *cells) for user, cells in enumerate(lists)], ("user", "estimate", "off by", "a long heading"))
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 80
+    words = said.replace(",", " ").split()
+    for cell in lists[0]:
+        assert all(words.count(one) == 2 for one in cell.split(", "))
+    assert words[:3] == ["user", "estimate", "off"]
 
 
 def test_headline_and_worst_bound_stand_above_the_claims(capsys: pytest.CaptureFixture[str]) -> None:

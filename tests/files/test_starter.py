@@ -96,3 +96,13 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         written(sample("ring_sum"), tmp_path / "none" / "mine.toml")
+
+
+@pytest.mark.parametrize("name", ["clinics", "clinic"])
+def test_made_up_rows_of_owners_come_along(name: str, tmp_path: Path) -> None:
+    files = written(sample(name), tmp_path / f"{name}.toml")
+    rows = [tmp_path / "clinics" / f"{clinic}.csv" for clinic in range(1, 6)]
+    assert files == [tmp_path / f"{name}.toml", *rows]
+    assert all(place.read_text().startswith("hours\n") for place in rows)
+    (tmp_path / f"{name}.toml").unlink()
+    assert written(sample(name), tmp_path / f"{name}.toml") == files, "rows that are there stay"

@@ -15,7 +15,7 @@ from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, VIEW, Journal
 from p2pdp.ledger.records import CHOSEN, DRAWN, PAIRED, POOL, SALT_BYTES, Record, to_skeleton
 from p2pdp.peer.credentials import Credentials
-from p2pdp.peer.draws import POOL_MAX, POOL_NUMBERS_MAX, Meetings, RecordedDraws
+from p2pdp.peer.draws import AT_ONCE_MAX, POOL_MAX, POOL_NUMBERS_MAX, Meetings, RecordedDraws
 from p2pdp.wire.codec import unpack_value
 from tests.support.toys import UniqueDraws, credentials, roster
 
@@ -87,12 +87,18 @@ def test_a_sampler_that_can_draws_a_large_vector_beside_other_work() -> None:
 
     journal, sampler = Journal(), Ahead()
     draws = RecordedDraws(journal, sampler, ENTROPY)
-    shape = (POOL_NUMBERS_MAX,)
+    shape = (AT_ONCE_MAX + 1,)
     for uses in range(1, 4):
         draws.noise(GAUSSIAN, shape)
         draws.prepare()
         assert len(sampler.drawn) == uses, "the pool is recorded when it is used"
         assert sampler.asked == [(GAUSSIAN, shape, 1)] * (uses - 1)
+    draws.noise(GAUSSIAN, (AT_ONCE_MAX,))
+    draws.noise(GAUSSIAN, (AT_ONCE_MAX,))
+    before = journal.pools_drawn
+    draws.prepare()
+    assert journal.pools_drawn == before + 1, "a smaller one is drawn and recorded at once"
+    assert len(sampler.asked) == 3
 
 
 def test_a_draw_is_named_by_pool_and_offset_once_and_its_value_is_there() -> None:

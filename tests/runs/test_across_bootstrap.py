@@ -17,10 +17,12 @@ from p2pdp.report.result import Result
 from p2pdp.runs.across_bootstrap import (
     _collect,
     _for_others,
+    _Waiting,
     bootstrap,
     planner,
     resume,
 )
+from p2pdp.services.enrolment import Quorum
 from p2pdp.transports.contract import Listening
 from tests.support.across_specs import TEXT, spec_of
 
@@ -121,3 +123,22 @@ def test_what_was_never_started_is_not_resumed(tmp_path: Path) -> None:
     BootstrapFolder.open(tmp_path / "boot", spec_to_toml(spec_of()), 4)
     with pytest.raises(UsageError, match="never started"):
         resume(tmp_path / "boot", print)
+
+
+def test_bootstrap_says_once_that_too_few_users_came_in_time() -> None:
+    said: list[str] = []
+    at_s = [100.0]
+    waiting = _Waiting(Quorum(5, 3, 60.0), said.append, lambda: at_s[0])
+    waiting.count = 2
+    waiting.look()
+    assert said == []
+    at_s[0] = 160.0
+    waiting.look()
+    waiting.look()
+    assert len(said) == 1
+    assert "2 of 5 users" in said[0]
+    assert "needs 3" in said[0]
+    seated = _Waiting(Quorum(5, 3, 0.0), said.append, lambda: at_s[0])
+    seated.over = True
+    seated.look()
+    assert len(said) == 1, "a run that has begun waits for nobody"

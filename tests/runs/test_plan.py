@@ -143,6 +143,16 @@ def test_what_a_run_would_refuse_is_a_warning(tmp_path: Path) -> None:
     assert "[run] expires" in expired
 
 
+@pytest.mark.parametrize(("batch", "warned"), [(3, []), (1000, ["every user has 1000 rows or fewer"])])
+@pytest.mark.parametrize("unit", ["user", "record"])
+def test_a_batch_that_is_no_minibatch_is_a_warning(tmp_path: Path, unit: str, batch: int, warned: list[str]) -> None:
+    text = learning(4, 6, task=f'kind = "logistic_regression"\nclip = 1.0\nrate = 0.05\nbatch = {batch}')
+    (tmp_path / "spec.toml").write_text(f'{text}unit = "{unit}"\n')
+    found = [text for text in plan_spec(load_spec(tmp_path / "spec.toml"), None).warnings if "batch" in text]
+    assert len(found) == len(warned)
+    assert all(said in text for said, text in zip(warned, found, strict=True))
+
+
 def test_fields_are_those_of_the_document() -> None:
     plan = plan_spec(p2pdp.load_spec(SAMPLES[0]), 5.0)
     document = plan.to_json()
@@ -454,3 +464,14 @@ def test_learners_by_gossip_need_noise_for_all_their_gradients() -> None:
     assert found.reached <= 2.0
     assert found.local_value == pytest.approx(2.0 * 3**0.5 / gaussian.mu_of_curve(2.0, DELTA), rel=1e-6)
     assert found.local_value <= found.value <= found.local_value * 1.01
+
+
+def test_local_noise_of_a_learner_is_of_one_row_where_that_is_protected(tmp_path: Path) -> None:
+    task = 'kind = "logistic_regression"\nclip = 0.7\nrate = 0.1\nrounds = 10'
+    (tmp_path / "spec.toml").write_text(gossip_learning(6, "ring", task=task) + 'unit = "record"\n')
+    planned = planned_of(load_spec(tmp_path / "spec.toml"))
+    found, fewest = target_of(planned, 2.0), planned.run.plan.descent.records.fewest
+    assert fewest > 1
+    one_row = 2.0 * 0.7 / fewest
+    assert found.local_value == pytest.approx(10**0.5 * one_row / gaussian.mu_of_curve(2.0, DELTA), rel=1e-4)
+    assert found.reached <= 2.0

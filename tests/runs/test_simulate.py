@@ -14,7 +14,9 @@ from p2pdp.files.spec import parse_spec
 from p2pdp.runs import simulate as module
 from p2pdp.runs.simulate import default_folder, simulate_spec
 from p2pdp.sim.faults import Crash, DiskFault, Faults, Harm
+from tests.support.gossip_learners import gossip_learning
 from tests.support.gossips import gossip
+from tests.support.learners import learning
 from tests.support.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, SPARSE, contents, spec_file
 
 
@@ -178,6 +180,17 @@ def test_the_headline_is_that_of_the_audit_and_of_the_fast_path_a_priori(tmp_pat
     assert result.worst["observer"] == "network"
     bare = p2pdp.simulate(path).to_json()
     assert (bare["headline"], bare["worst"]) == (None, None), "nothing was audited"
+
+
+@pytest.mark.parametrize("protocol", ["walk", "gossip"])
+def test_the_fast_path_has_a_headline_of_minibatches_too(protocol: str) -> None:
+    task = 'kind = "logistic_regression"\nclip = 1.0\nrate = 0.05\nbatch = 2'
+    text = learning(4, 8, task=task) if protocol == "walk" else gossip_learning(4, task=f"{task}\nrounds = 3")
+    spec = parse_spec(f'{text}unit = "record"\n', None)
+    result, found = p2pdp.simulate(spec, fast=True), p2pdp.plan(spec)
+    assert result.headline == found.headline
+    assert result.worst == found.worst
+    assert result.baselines["local"]["sigma"] == found.baselines["local"]["sigma"] > 0.0
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
