@@ -151,10 +151,10 @@ def _bound() -> socket.socket:
 def allow_open_files(users: int, nodes_per_process: int) -> None:
     """Raise the limit of open files as far as is needed and the system allows.
 
-    The launcher holds a socket a user, the roles up to two connections to each, and a process of many nodes
-    what these need.
+    The launcher holds a socket a user, the roles two connections to each and room for twice as many strangers, and a
+    process of many nodes what these need.
     """
-    count = max(3 * users, nodes_per_process * (NODE_FILES + LINKS_WANTED)) + FILES_SPARE
+    count = max(4 * users, nodes_per_process * (NODE_FILES + LINKS_WANTED)) + FILES_SPARE
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < count:
         most = count if hard == resource.RLIM_INFINITY else min(count, hard)

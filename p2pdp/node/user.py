@@ -116,7 +116,7 @@ class UserNode:
         self._announcer: asyncio.Task[None] | None = None
         self._connection_lost = False
         self._expiry = Expiry(Clock().now_s, self._shell.fail)
-        self._waiting = Waiting(_silently if settings.remote is None else settings.remote.say)
+        self._waiting = Waiting((lambda _text: None) if settings.remote is None else settings.remote.say)
 
     @property
     def faults(self) -> dict[str, int]:
@@ -217,10 +217,11 @@ class UserNode:
         return credentials
 
     def _ask_again(self, peer: Peer) -> None:
-        """Apply again after the connection to bootstrap was lost: it may have come back without our application."""
+        """Apply again after the connection to bootstrap was lost, but not all at once whom it has no room for."""
         if peer == BOOTSTRAP and self._enrolment_client is not None and not self._answered.done():
             self._enrolment_client.waiting_for = NO_ANSWER
-            self._transport.send(BOOTSTRAP, self._enrolment_client.ask())
+            later, send = asyncio.get_running_loop().call_later, self._transport.send
+            later(self._settings.token % 100 / 100, send, BOOTSTRAP, self._enrolment_client.ask())
 
     def _no_answer(self) -> str:
         there = self._settings.bootstrap_place
@@ -318,10 +319,6 @@ class UserNode:
                 host.fault_counts[kind] = host.fault_counts.get(kind, 0) + count
 
 
-def _silently(_text: str) -> None:
-    pass
-
-
 def _in_folder(folder: Path, error: VerificationFailed) -> VerificationFailed:
     """Return the error, with what it is about: what a node that comes back finds wrong is in its own folder."""
     if str(folder) in str(error):
@@ -338,8 +335,8 @@ def _lasts(settings: UserSettings) -> bool:
 
 
 def _store_seat(settings: UserSettings, known: Credentials) -> None:
-    neighbours = None if known.neighbours is None else list(known.neighbours)
-    seat = pack([known.me, neighbours, known.roster.to_bytes()])
+    others = None if known.neighbours is None else list(known.neighbours)
+    seat = pack([known.me, others, known.roster.to_bytes()])
     write_durably(settings.folder / SEAT_FILE, seat, power=_lasts(settings))
 
 

@@ -151,9 +151,12 @@ def connections_of_node(nodes: int) -> int:
 
 
 def connections_of_roles(users: int) -> tuple[int, int]:
-    """Return how many connections with users bootstrap and curator each may have, and how many with strangers."""
-    half = max(2, _files() // 3)
-    return min(max(CONNECTIONS_MAX, users), half), min(users + STRANGERS_MAX, half)
+    """Return how many connections with users bootstrap and curator each may have, and how many with strangers.
+
+    Whoever enrols is a stranger until it is ready, and most of the files are free for them until then.
+    """
+    half = max(4, _files() // 2)
+    return min(max(CONNECTIONS_MAX, users), half // 2), min(users + STRANGERS_MAX, half)
 
 
 def _files() -> int:

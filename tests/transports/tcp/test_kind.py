@@ -107,6 +107,7 @@ def test_connections_are_shared_out_so_that_files_suffice(monkeypatch: pytest.Mo
     assert 100 * connections_of_node(100) < 20_000 - FILES_SPARE
     assert connections_of_roles(4000) == (4000, 4000 + STRANGERS_MAX)
     assert connections_of_roles(3)[0] == CONNECTIONS_MAX
+    assert connections_of_roles(10_000) == (4950, 9900)
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (1024, 1024))
     ways, strangers = connections_of_roles(4000)
     assert 2 * ways + strangers <= 1024 - FILES_SPARE
