@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,6 +86,11 @@ def test_rows_are_the_same_bits_on_any_number_of_cores(workers: int, count: int)
     assert told[-1:] == [(count, count)][:count]
 
 
+def children() -> set[str]:
+    """The processes that this one has started, zombies too; other tests may have left some."""
+    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+
+
 def process(_number: int) -> Floats:
     return np.array([float(os.getpid())])
 
@@ -113,10 +119,10 @@ def test_a_killed_process_ends_all() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return process(number)
 
+    before = children()
     with pytest.raises(RunFailed, match=r"^a process of this audit was ended by signal 9; with --workers 1 .*$"):
         Cores(2)(5, row)
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert children() <= before
 
 
 @pytest.mark.parametrize(
@@ -136,7 +142,7 @@ def test_an_interrupted_caller_leaves_no_process_behind() -> None:
     def interrupted(_done: int, _total: int) -> None:
         raise SystemExit(130)
 
+    before = children()
     with pytest.raises(SystemExit):
         Cores(2, interrupted)(8, process)
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert children() <= before
