@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from p2pdp.assembly.outcome import Outcome, outcome
 from p2pdp.auditor.headline import Verdict, verdict_in_advance
-from p2pdp.cluster.blocks import in_blocks, worker_count
+from p2pdp.cluster.blocks import Cores, in_blocks, worker_count
+from p2pdp.cluster.pool import Done
 from p2pdp.core.errors import Refused, RunFailed, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files import folder as folders
@@ -100,7 +101,7 @@ def simulate_once(spec: Spec, *, fast: bool) -> Result:
     if fast:
         return next(_fast_results(_Block(prepared, 1), None))
     simulated = _Simulated(prepared, NO_FAULTS, None, traced=False)
-    audited = simulated.audited()
+    audited = simulated.audited(Cores(1))  # a sweep runs one of these on each core
     return _check_stopped(simulated.result(None if audited is None else audited.verdict))
 
 
@@ -199,8 +200,12 @@ def _on_cores(
     if how.fast:  # trials of learning that are drawn together share most of their work; of others progress is told
         blocks = processes * (1 if first.run.protocol.analysis().learning is not None else _BLOCKS_EACH)
         size = -(-(count - 1) // blocks)
-    answers = in_blocks(1, count - 1, block, processes, size, told)
+    answers = in_blocks(1, count - 1, block, processes, size, told, _why_trial)
     return [replace(result, **dict(zip(_OF_A_TRIAL, json.loads(answer), strict=True))) for answer in answers]
+
+
+def _why_trial(done: Done) -> str:
+    return f"trial {done.name}: {'a process ' if done.exit_code is None else ''}{done.problem}"
 
 
 def _fast_results(block: _Block, progress: Progress | None) -> Iterator[Result]:
@@ -320,11 +325,11 @@ class _Simulated:
             folders.write_ledgers(place, peer, views.get(peer, b""), private.get(peer, b""), wire)
         return self.audited() if audit else None
 
-    def audited(self) -> Audited | None:
+    def audited(self, cores: Cores | None = None) -> Audited | None:
         """Audit the run if the spec says so; None where there is no claim."""
         if not self._prepared.spec.run.audit or not self._found.over:
             return None
         try:
-            return audit_evidence(self._evidence)
+            return audit_evidence(self._evidence, cores=cores)
         except Refused:  # the run is done all the same; `p2pdp audit` says why there is no claim
             return None
