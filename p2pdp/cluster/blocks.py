@@ -86,7 +86,7 @@ def _answers_of(done: Done, why: Callable[[Done], str]) -> list[Any]:
 def _why_row(done: Done) -> str:
     if done.exit_code is not None:
         return str(done.problem)
-    return f"a process of this audit {done.problem}; with --workers 1 there are no others"
+    return f"a process that shared the work {done.problem}"
 
 
 class Cores:
