@@ -263,9 +263,9 @@ def audit(
     they are only missing or never closed, claims for observers whose rows are complete and refuses the others
     by name. `colluders` and `delta` are those of the spec where they are not given. `key` is the file of the auditor's
     key, where skeletons are sealed to it; without it they count as missing. `progress` is told how many users were
-    looked at as observers, and how many there are; each method of accounting begins anew. `bootstrap` is the public key
-    of the bootstrap whose run it must be, as in `verify`. Long work is shared by at most `workers` forked processes,
-    by default one a core, or one where the caller has threads; their number changes no bit of the answer.
+    looked at, and how many there are; verification and each step of an account begin anew. `bootstrap` is the public
+    key of the bootstrap whose run it must be, as in `verify`. Long work is shared by at most `workers` processes forked
+    for it: by default one a core, or one where the caller has threads. Their number changes no bit of the answer.
     """
     from p2pdp.runs.audit import audit as judge
 

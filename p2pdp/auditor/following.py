@@ -10,6 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
+import numpy as np
+
+from p2pdp.core.arrays import Each, Floats, one_by_one
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import BEGIN, Item
 from p2pdp.ledger.records import SENT, Contents, packed_message, packed_type, public_message
@@ -42,30 +45,49 @@ def unfollowed(
 
 
 def misvalued_in(
-    evidence: Evidence, run: RunPlan, peers: Collection[Peer], privates: Mapping[Peer, Contents]
+    evidence: Evidence,
+    run: RunPlan,
+    peers: Collection[Peer],
+    privates: Mapping[Peer, Contents],
+    each: Each = one_by_one,
 ) -> tuple[list[Finding], dict[str, list[Peer]]]:
     """Return what does not follow once values are looked at, and by reason whose values nothing at hand tells.
 
-    `privates` are the private ledgers that are in order.
+    `privates` are the private ledgers that are in order. `each` computes whose values are right; only of the others it
+    is looked at here what is wrong.
     """
     findings: list[Finding] = []
     untold: dict[str, list[Peer]] = {}
-    for peer in sorted(peers):
-        found = None
+
+    def is_right(place: int) -> Floats:
         try:
-            view = evidence.contents(peer)
-            if is_user(peer):
-                if evidence.private.get(peer) and peer not in privates:
-                    raise WithoutValues("private ledger not in order")
-                found = misvalued(run, evidence.roster, peer, view, privates.get(peer))
-            elif peer == CURATOR and not view.skeleton:
-                found = mispublished(run, view)
-            elif peer == CURATOR:
-                raise WithoutValues("no values at hand")
+            return np.array([float(_misvalued(evidence, run, ordered[place], privates) is None)])
+        except WithoutValues:
+            return np.zeros(1)
+
+    ordered = sorted(peers)
+    for peer, (right,) in zip(ordered, each(len(ordered), is_right), strict=True):
+        if right:
+            continue
+        try:
+            found = _misvalued(evidence, run, peer, privates)
         except WithoutValues as error:
             untold.setdefault(str(error), []).append(peer)
-        findings += [] if found is None else [found]
+        else:
+            findings += [] if found is None else [found]
     return findings, untold
+
+
+def _misvalued(evidence: Evidence, run: RunPlan, peer: Peer, privates: Mapping[Peer, Contents]) -> Finding | None:
+    """Return what does not follow in one ledger; raise `WithoutValues` where nothing at hand tells."""
+    view = evidence.contents(peer)
+    if is_user(peer):
+        if evidence.private.get(peer) and peer not in privates:
+            raise WithoutValues("private ledger not in order")
+        return misvalued(run, evidence.roster, peer, view, privates.get(peer))
+    if peer == CURATOR and view.skeleton:
+        raise WithoutValues("no values at hand")
+    return mispublished(run, view) if peer == CURATOR else None
 
 
 def wrongly_begun(bootstrap: Contents, starts: Sequence[Start], excluded: Collection[Peer]) -> Iterator[Finding]:

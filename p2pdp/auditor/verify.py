@@ -22,12 +22,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from p2pdp.auditor.following import misvalued_in, unfollowed, wrongly_begun
 from p2pdp.auditor.links import decision_problems, link_problems, meeting_problems, pair_problems
 from p2pdp.auditor.once import doubled
 from p2pdp.auditor.rosters import roster_problems
+from p2pdp.core.arrays import Each, one_by_one
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user, peer_name
 from p2pdp.core.messages import EXCLUDED, HEAD, OPENED_REPORT, Exclusion, LedgerHead, MessageTable
@@ -108,10 +109,11 @@ class Verification:
         self.problems.append(Problem(peer, index, what, lacking))
 
 
-def verify(evidence: Evidence, root: bytes | None = None) -> Verification:
+def verify(evidence: Evidence, root: bytes | None = None, each: Each = one_by_one) -> Verification:
     """Check all evidence, and return what is wrong with it and the ledgers that are in order.
 
-    `root` is the public key of the bootstrap whose run it must be; without it the roster's own is believed.
+    `root` is the public key of the bootstrap whose run it must be; without it the roster's own is believed. `each`
+    computes whose values are right.
     """
     verification = Verification()
     everybody = _everybody(evidence, verification, root)
@@ -132,7 +134,7 @@ def verify(evidence: Evidence, root: bytes | None = None) -> Verification:
     if evidence.own is None:
         _heads(verification)
         _links(evidence, verification, everybody)
-    _replayed(evidence, verification)
+    _replayed(evidence, verification, each)
     verification.problems.sort(key=lambda problem: (problem.peer, problem.index if problem.index is not None else -1))
     return verification
 
@@ -260,10 +262,8 @@ def _private(evidence: Evidence, verification: Verification, peer: Peer) -> None
     problem = _closing_problem(evidence, peer, PRIVATE, contents)
     if problem is not None and peer not in verification.excluded and peer not in verification.missing:
         verification.say(peer, len(contents.records) - 1, problem)
-    sizes: dict[int, tuple[tuple[Any, ...], int]] = {}
-    for record in contents.records:
-        if record.kind == POOL:
-            sizes[record.body.number] = (record.body.terms, record.body.size)
+    pools = (record.body for record in contents.records if record.kind == POOL)
+    sizes = {body.number: (body.terms, body.size) for body in pools}
     for record in verification.views[peer].records if peer in verification.views else ():
         if record.kind == DRAWN:
             terms, pool, offset = record.body.terms, record.body.pool, record.body.offset
@@ -318,7 +318,7 @@ def _links(evidence: Evidence, verification: Verification, everybody: tuple[Peer
         verification.say(peer, index, what)
 
 
-def _replayed(evidence: Evidence, verification: Verification) -> None:
+def _replayed(evidence: Evidence, verification: Verification, each: Each) -> None:
     """Check that all that was recorded follows from the protocol, and is there once."""
     contradicted = evidence.own is not None or any(not problem.lacking for problem in verification.problems)
     whole = verification.views.keys() - set(verification.missing)
@@ -327,7 +327,7 @@ def _replayed(evidence: Evidence, verification: Verification) -> None:
     except VerificationFailed as error:
         verification.say(BOOTSTRAP, None, str(error))
         return
-    findings, untold = misvalued_in(evidence, run, whole, verification.private)
+    findings, untold = misvalued_in(evidence, run, whole, verification.private, each)
     unjudged: list[Peer] = []
     if untold:
         more, unjudged = unfollowed(evidence, run, whole, alone=contradicted or bool(findings))

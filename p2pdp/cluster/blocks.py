@@ -30,7 +30,7 @@ Block = Callable[[int, int], Iterable[Any]]
 Told = Callable[[int], None]
 Progress = Callable[[int, int], None]
 ALONE_S: Final = 0.3  # that rows take before others are asked to help, if the rest takes as long again
-_BLOCKS_EACH: Final = 4  # of rows for a process: some are quicker than others
+_BLOCKS_EACH: Final = 2  # of rows for a process: some are quicker, but each begins without what others kept
 _KINDS: Final = (UsageError, NotReady, Refused, VerificationFailed)
 
 
@@ -86,7 +86,7 @@ def _answers_of(done: Done, why: Callable[[Done], str]) -> list[Any]:
 def _why_row(done: Done) -> str:
     if done.exit_code is not None:
         return str(done.problem)
-    return f"a process of this audit {done.problem}; with --workers 1 there are no others"
+    return f"a process that shared the work {done.problem}"
 
 
 class Cores:

@@ -179,7 +179,7 @@ def verify(place: str | Path, key: str | Path | None = None, bootstrap: str | Pa
         evidence = read_evidence(Path(place), _opened(key))
     except VerificationFailed as error:
         return Verified(None, None, 0, [{"node": peer_name(BOOTSTRAP), "index": None, "what": str(error)}])
-    checked = judge(evidence, root)
+    checked = judge(evidence, root, Cores(None))
     problems = [
         {"node": peer_name(problem.peer), "index": problem.index, "what": problem.what} for problem in checked.problems
     ]
@@ -222,9 +222,8 @@ def audit(
 ) -> Audited:
     """Audit a run. Without `key`, the auditor's key file, sealed skeletons count as missing if that is allowed.
 
-    `progress` is told how many users were looked at as observers, of how many; `workers` is the most processes to use.
+    `progress` is told how many users were looked at, of how many; `workers` is the most processes to use.
     """
-    cores = Cores(workers, progress or untold)
     given: Any = delta  # callers of Python may hand in anything
     if given is not None and not (isinstance(given, int | float) and 0.0 < given < 1.0):
         raise UsageError("--delta: must be strictly between 0 and 1")
@@ -235,7 +234,13 @@ def audit(
     if evidence.own is not None:
         raise UsageError(f"{place}: holds one node's view only; an audit needs the skeletons of all")
     root = pinned_key(bootstrap, Path(place))
+    cores = Cores(workers, _by_users(progress, evidence.roster.n) if progress is not None else untold)
     return audit_evidence(evidence, colluders, delta, allow_missing=allow_missing, root=root, cores=cores)
+
+
+def _by_users(progress: Progress, users: int) -> Progress:
+    """Tell progress in users, whatever is counted."""
+    return lambda done, total: progress(max(1, done * users // total), users)
 
 
 def audit_evidence(
@@ -251,7 +256,8 @@ def audit_evidence(
 
     All cores are used without `cores`.
     """
-    checked = judge(evidence, root)
+    each = cores or Cores(None)
+    checked = judge(evidence, root, each)
     if checked.verified is None and not (allow_missing and checked.only_missing):
         without = "; with --allow-missing it claims what it can" if checked.only_missing else ""
         raise VerificationFailed(first_problem(checked) + without)
@@ -261,7 +267,6 @@ def audit_evidence(
     incomplete = sorted({*checked.missing, *checked.cut_short})
     views = {peer: contents for peer, contents in checked.views.items() if peer not in checked.missing}
     coalition = privacy.colluders if colluders is None else tuple(colluders)
-    each = cores or Cores(None)
     made = audit_run(evidence.run, evidence.recorded(views), incomplete, at_delta, coalition, each)
     return Audited(
         roster.run_id.hex(),

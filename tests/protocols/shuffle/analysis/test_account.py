@@ -69,6 +69,17 @@ def test_the_curator_has_what_the_overlaps_of_all_walks_leave() -> None:
     assert (claim.bound, claim.conditioning, claim.mu_max) == (True, "view", None)
 
 
+def test_among_many_users_the_least_overlap_of_all_walks_counts_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    few = claims_of(quiet(EARLY).audit())["curator", "shuffle"]
+    monkeypatch.setattr(module, "_LAWS_N", N - 1)
+    many = claims_of(quiet(EARLY).audit())["curator", "shuffle"]
+    assert many.epsilon_max == many.epsilon_mean == pytest.approx(few.epsilon_max, rel=1e-9)
+    monkeypatch.setattr(module, "is_afforded", lambda _graph, _rounds: False)
+    spectral = claims_of(quiet(EARLY).audit())["curator", "shuffle"]
+    assert spectral.epsilon_max is not None
+    assert spectral.epsilon_max >= few.epsilon_max  # type: ignore[operator]
+
+
 def test_after_one_round_a_report_is_hidden_by_nobody_and_after_many_by_all() -> None:
     one = claims_of(quiet(EARLY.replace("rounds = 6", "rounds = 1")).audit())["curator", "shuffle"]
     assert one.epsilon_max == pytest.approx(EPSILON, rel=1e-4), "nothing but what delta takes off"
