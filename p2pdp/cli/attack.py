@@ -44,22 +44,22 @@ def _observer(text: str) -> int | str:
 
 
 def _show(found: Attacked) -> None:
-    from p2pdp.cli.tables import columns, say
+    from p2pdp.cli.tables import columns
 
     if any("report_probability" in target for target in found.targets):
         _show_curator(found.targets)
         return
     if not found.targets:
         who = "The curator" if found.observer == Observer.CURATOR else f"User {found.observer}"
-        say(f"{who} can read no contribution alone: all it saw is mixed with others and their noise.")
+        print(f"{who} can read no contribution alone: all it saw is mixed with others and their noise.")
         return
     headings = ("user", "estimate", "off by", "off its noised value by (sigma)")
     columns([_row(target) for target in found.targets], headings)
-    say("A blank means that it cannot be read, or that the targets' own ledgers are not here to compare with.")
+    print("A blank means that it cannot be read, or that the targets' own ledgers are not here to compare with.")
 
 
 def _show_curator(targets: list[dict[str, Any]]) -> None:
-    from p2pdp.cli.tables import columns, number, say
+    from p2pdp.cli.tables import columns, number
 
     words = {True: "yes", False: "no", None: ""}
     rows = []
@@ -69,8 +69,8 @@ def _show_curator(targets: list[dict[str, Any]]) -> None:
     columns(rows, _CURATOR_HEADINGS)
     known = [one["report_found"] for one in targets if one["report_found"] is not None]
     if len(known) > 1:
-        say(f"The likeliest report is the user's own for {sum(known)} of {len(known)} users; blind guesses find one.")
-    say("An estimate is the mean of all reports, each as much as it is likely to be the user's own.")
+        print(f"The likeliest report is the user's own for {sum(known)} of {len(known)} users; blind guesses find one.")
+    print("An estimate is the mean of all reports, each as much as it is likely to be the user's own.")
 
 
 def _row(target: dict[str, Any]) -> tuple[str, ...]:

@@ -53,10 +53,6 @@ def _say(console: Console, text: object, *, wrap: bool = True) -> None:
     console.print(plain(text), soft_wrap=not wrap)
 
 
-def say(text: str) -> None:
-    _say(Console(highlight=False), text)
-
-
 def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
     console = Console(highlight=False)
     _say(console, f"{result.protocol}, run {result.run_id}, {people(result.nodes)}")
