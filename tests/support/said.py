@@ -37,6 +37,7 @@ from p2pdp.experiments.walks import separate_exposures
 from p2pdp.files.guide import FOLDER
 from p2pdp.files.spec import demo_spec
 from p2pdp.mechanisms.dither import SCALE
+from p2pdp.node.user import RETRY_MAX_S
 from p2pdp.peer.limits import BYTES, MESSAGES, QUESTIONS, REPEATS, RESENDS, WRONG
 from p2pdp.peer.peers import BURST_MAX
 from p2pdp.peer.standstill import GAPS_MIN, VISITS_MIN
@@ -61,7 +62,6 @@ from p2pdp.topology.components import PLACEMENTS
 from p2pdp.topology.graphs import graph_of_edges, make_graph
 from p2pdp.topology.report_walks.mixing import ETA
 from p2pdp.topology.weights import sparse_weights
-from p2pdp.transports.pool import CONNECTIONS_MAX
 from p2pdp.transports.tcp.transport import FRAMES_A_TURN
 from p2pdp.web.live import RELOAD_S
 from p2pdp.web.picture import EDGES_MAX as LINKS_SHOWN
@@ -344,8 +344,8 @@ SAID: Final = (
     Said("gossip", rf"would take a dither of ({_POWER})", lambda: [_SCALE_BITS - 31]),
     Said("limits", rf"in most of {_N} random placements", lambda: [PLACEMENTS]),
     Said("limits", rf"masks {_N} placements.*?graphs of at most {_N} users", lambda: [TRIED, COMPONENT_MAX]),
-    Said("limits", rf"keeps {_N} connections in use", lambda: [CONNECTIONS_MAX]),
-    Said("limits", rf"{_N} at a time, so with more than {_N} users", lambda: [POKES_MAX, CONNECTIONS_MAX]),
+    Said("limits", rf"has not heard of {_N} at a time", lambda: [POKES_MAX]),
+    Said("limits", rf"ask again within\n  {_N} seconds", lambda: [RETRY_MAX_S]),
     Said("limits", rf"at most {_N} contributions in all", lambda: [CONTRIBUTIONS_MAX]),
     Said("limits", rf"after {_N} times its mean time between visits.*?complete {_N} \+ n.*?visited {_N} times",
          lambda: [GAPS_MIN, GAPS_MIN, VISITS_MIN]),
