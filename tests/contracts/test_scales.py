@@ -96,6 +96,9 @@ class FaintProtocol:
     def fast_hop(self, plan: Any, machine: Any) -> None:
         """Return that there is none: the shorter way would draw what the plan says."""
 
+    def fast_exchange(self, plan: Any, machine: Any) -> None:
+        """Return that there is none, for the same reason."""
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.protocol, name)
 
