@@ -2,7 +2,7 @@
 
 The caller gives `accept`, which shows and checks the spec and returns its digest; it raises a
 `P2pdpError` where the node's owner does not agree, and then nothing about the node has left it yet but that its join
-token is in use. Bootstrap is asked again every `retry_s`, in any order of starting.
+token is in use. The caller asks bootstrap again, in any order of starting.
 
 Guarantee: nothing that bootstrap signed is passed over in silence. A seat that does not fit what was accepted, and
 an offer of another run, raise `Refused`. What anybody could have sent is counted, and `waiting` tells of it.
@@ -77,7 +77,7 @@ class EnrolmentClient:
         self.fault_count = 0
 
     def ask(self) -> bytes:
-        """Return the frame to send to bootstrap now; ask again after `RETRY_S` while there are no credentials."""
+        """Return the frame to send to bootstrap now; the first wait for an answer is `RETRY_S`."""
         self._asked += 1
         if self._offer is None or self._asked % HELLO_EVERY == 0:
             return hello_frame(self._token, self._secret, self._bootstrap_public, self._hello_key.public)
