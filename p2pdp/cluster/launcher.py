@@ -212,7 +212,7 @@ class Cluster:
                 self._refused(event["slot"], text)
             elif name == SEATED:
                 self._seated.add(event["slot"])
-                self.on_event({"event": SEATED, "count": len(self._seated), "of": self._n})
+                self._tell_seats()
             elif name == "enrolling":
                 self.on_event({**event, "of": self.job.slots})
             else:
@@ -222,11 +222,19 @@ class Cluster:
 
     def _take_note(self, event: dict[str, Any]) -> None:
         slot = event.pop("slot", None)
+        early = self._n is None and bool(self._seated)
         if event["event"] == EXCLUDED:
             self._excluded.add(slot)
         elif event["event"] == "roster":
             self._n = event["n"]
         self._tell_once(event)
+        if early:
+            self._tell_seats()
+
+    def _tell_seats(self) -> None:
+        """Tell how many have their seats of how many: a user's first message may come before the bootstrap's."""
+        if self._n is not None:
+            self.on_event({"event": SEATED, "count": len(self._seated), "of": self._n})
 
     def _tell_once(self, event: dict[str, Any]) -> None:
         """Pass an event on unless that was done: a restarted process sends what its ledger holds again."""

@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from p2pdp.cluster.launcher import RESTARTS_MAX, SETTLED_S, WAIT_MAX_S, Cluster, Restarts, _signals
-from p2pdp.cluster.processes import CRASHED, INTERRUPTED
+from p2pdp.cluster.peers import SEATED
+from p2pdp.cluster.processes import CRASHED, INTERRUPTED, Events, send_event
 from tests.support.local import job_in
 
 SPEC = """[run]
@@ -139,3 +141,22 @@ def test_who_is_killed_is_not_given_up() -> None:
     for code in (-signal.SIGKILL, -signal.SIGTERM, INTERRUPTED):
         assert None not in [restarts.wait_s(3, code, 0.0) for _ in range(2 * RESTARTS_MAX)]
     assert None in [restarts.wait_s(3, -signal.SIGSEGV, 0.0) for _ in range(2 * RESTARTS_MAX)]
+
+
+def test_seats_are_counted_of_all_even_where_they_are_told_before_the_roster(tmp_path: Path) -> None:
+    """Users and the bootstrap write to the pipe from processes of their own: what was first there is not known."""
+    for roster_at in range(4):
+        told: list[dict[str, Any]] = []
+        cluster = Cluster(job_in(tmp_path / f"run{roster_at}"), told.append)
+        with closing(Events()) as events:
+            cluster._events = events
+            for slot in range(3):
+                if slot == roster_at:
+                    send_event(events.writing, "roster", n=3)
+                send_event(events.writing, SEATED, slot=slot)
+            if roster_at == 3:
+                send_event(events.writing, "roster", n=3)
+            cluster._read_events()
+        assert {"event": SEATED, "count": 3, "of": 3} in told
+        assert told[-1] == {"event": "enrolled", "n": 3}
+        assert [event["of"] for event in told if event["event"] == SEATED] == [3] * (3, 3, 2, 1)[roster_at]
