@@ -35,6 +35,7 @@ from p2pdp.sim.process import Process, SharedKey
 
 _FRAME, _WAKE, _BOOT, _CRASH = range(4)
 STALLED_S: Final = 3600.0  # simulated time without any record: nothing will happen any more
+ASKED_A_PATIENCE: Final = 8  # times that a user without a seat asks for one
 _BOXED: Final = 1  # where a frame's kind stands, for frames between hosts
 
 
@@ -223,7 +224,8 @@ class World:
     def _ask(self, process: Process) -> None:
         assert process.enrolment_client is not None
         self._transmit(process.peer, BOOTSTRAP, process.enrolment_client.ask())
-        self._wake_process(process, self.now_s + RETRY_S)
+        # Connections send again what gets lost; here the one who asks has to, some times in a patience.
+        self._wake_process(process, self.now_s + min(RETRY_S, self.run.spec.run.patience_s / ASKED_A_PATIENCE))
 
     def _take_seat(self, process: Process, credentials: Credentials) -> None:
         process.credentials, process.enrolment_client = credentials, None

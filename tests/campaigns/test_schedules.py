@@ -40,6 +40,8 @@ def test_schedules_with_liars_break_no_rule_but_what_is_known(protocol: str) -> 
         ("gossip.sgd", 20040),  # what was held back came after what followed it
         ("walk.sum", 20041),  # verification blamed who complained of an unproven claim
         ("walk.sgd", 50180),  # two of four kept an item, and said nothing of it
+        ("walk.sum", 300850),  # a user whose seat got lost three times was out when the run ended early
+        ("walk.sgd", 301585),  # so was this one
     ],
 )
 def test_cases_that_once_broke_a_rule(protocol: str, seed: int) -> None:

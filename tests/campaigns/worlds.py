@@ -14,6 +14,7 @@ from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.effects import Effects
 from p2pdp.peer.host import Host
 from p2pdp.peer.standstill import GAPS_MIN
+from p2pdp.services.stops import LONG
 from p2pdp.sim.faults import Crash, Faults, Harm
 from p2pdp.sim.process import Process
 from p2pdp.sim.world import World
@@ -66,8 +67,11 @@ class LyingWorld(World):
         self.hidden = made.spec.run.protocol.startswith("walk.")  # nobody may say whom it waits for
         self._between_honest = self._lied = 0
         self._patiences = LOSSY_PATIENCES if faults.loss else PATIENCES
+        self._looks = LOOKS
+        if len(liars) > max(1, made.run.n // 4):  # as many may keep silent about what they keep (`services/stops.py`)
+            self._looks += LONG
         if liars:  # then a run may stand still, which has to be noticed within a stated time (`peer/standstill.py`)
-            self._patiences = max(self._patiences, 2 * made.run.n + LOOKS)
+            self._patiences = max(self._patiences, 2 * made.run.n + self._looks)
         self._due_s = ENROL_S  # applications have waits of their own
         for user in self.liars:
             self.processes[user].wire = []  # no fast path, which no lie could get into
@@ -85,7 +89,7 @@ class LyingWorld(World):
     def _next_due_s(self) -> float:
         waits_s = self._patiences * self.patience_s
         if self.liars and self.hidden:  # so much quiet is needed where visits are rare
-            waits_s = max(waits_s, (GAPS_MIN + self.run.n) * self.now_s + LOOKS * self.patience_s)
+            waits_s = max(waits_s, (GAPS_MIN + self.run.n) * self.now_s + self._looks * self.patience_s)
         return max(self.now_s, self._quiet_s) + waits_s
 
     # What happens
