@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from p2pdp.cli.options import AsJson, RunPlace, print_document
+from p2pdp.cli.options import AsJson, RunPlace, print_document, say_lacking
 from p2pdp.core.claims import Observer
 from p2pdp.core.errors import UsageError
 
@@ -25,9 +25,9 @@ def attack(
     as_json: AsJson = False,
 ) -> None:
     """Shows what one user can decode from its own view."""
-    from p2pdp import api
+    from p2pdp.runs.attack import attack as decode
 
-    found = api.attack(place, _observer(observer), target)
+    found = decode(place, _observer(observer), target, on_lack=say_lacking)
     if as_json:
         print_document(found.to_json())
     else:

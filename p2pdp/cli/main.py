@@ -40,6 +40,7 @@ from p2pdp.cli.options import (
     Unverified,
     naming,
     print_document,
+    say_lacking,
 )
 from p2pdp.cli.plan import plan
 from p2pdp.cli.progress import printable
@@ -305,9 +306,9 @@ def _users(text: str | None) -> list[int] | None:
 @app.command()
 def views(place: RunPlace, unverified: Unverified = False) -> None:
     """Prints every record of every view, one JSON object a line."""
-    from p2pdp import api
+    from p2pdp.runs.audit import views as lines
 
-    for line in api.views(place, unverified=unverified):
+    for line in lines(place, unverified=unverified, on_lack=say_lacking):
         print(json.dumps(line))
 
 
@@ -320,11 +321,15 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Writes one file without values that is enough for an audit."""
-    from p2pdp import api
+    from p2pdp.runs.audit import export as write
 
-    count = api.export(place, out, key=key, unverified=unverified)
+    lacking: list[str] = []
+    count = write(place, out, key, unverified=unverified, on_lack=lacking.append)
     if as_json:
         print_document({"file": str(out), "skeletons": count})
     else:
-        held = f"{count} skeletons, enough for verify and audit" if count > 1 else "one skeleton, enough for verify"
-        print(f"{out}: {held}; no values")
+        held = f"{count} skeletons" if count > 1 else "one skeleton"
+        enough = "" if lacking else ", enough for verify and audit" if count > 1 else ", enough for verify"
+        print(f"{out}: {held}{enough}; no values")
+    for what in lacking:
+        say_lacking(what)

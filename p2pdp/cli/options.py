@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -150,3 +151,9 @@ def serves(*, may_stay: bool) -> Callable[[Callable[..., None]], Callable[..., N
         return with_options
 
     return decorate
+
+
+def say_lacking(problem: str) -> None:
+    """Say on the error stream that a run is not over, or that some of its ledgers are not there."""
+    what = "not all ledgers are here and closed, so this is about what is recorded so far"
+    print(f"note: {what}: {problem}", file=sys.stderr)

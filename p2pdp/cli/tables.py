@@ -80,8 +80,9 @@ def show_result(result: Result, folder: Path, *, fast: bool = False) -> None:
         _say(console, f"Privacy report: p2pdp audit {folder}{key}", wrap=False)
     if result.headline is not None and not fast:
         _say(console, f"The same for a browser: {folder / REPORT_FILE}", wrap=False)
-    tells = "routes" if result.truth is None else "the result without noise, and routes"
-    _say(console, f"Result, audit and report in the folder are for you only (mode 0600): they tell {tells}.")
+    tells = "routes" if result.truth is None else "the result without noise" + ("" if fast else ", and routes")
+    files = "The result in the folder is" if fast else "Result, audit and report in the folder are"
+    _say(console, f"{files} for you only (mode 0600), telling {tells}.")
 
 
 def _unaudited(folder: Path) -> str:

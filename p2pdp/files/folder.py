@@ -100,16 +100,6 @@ def check_new_file(file: Path, option: str) -> None:
         raise UsageError(f"{option} {file}: there is no folder {file.parent}")
 
 
-def page_file(place: Path, out: Path | None, name: str) -> Path:
-    """Return the file for a page about a run: the one named by `--out`, or that of this name in the run's folder."""
-    if out is not None:
-        check_new_file(out, "--out")
-        return out
-    if place.is_file():
-        raise UsageError(f"{place}: is no folder to write into; name a file with --out")
-    return place / name
-
-
 def write_ledgers(folder: Path, peer: Peer, view: bytes, private: bytes, wire: bytes | None = None) -> None:
     place = peer_folder(folder, peer)
     try:

@@ -89,14 +89,14 @@ def _read_secret(path: Path, what: str) -> bytes:
         raise UsageError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError:
         text, mode = "", 0
-    if mode & 0o077:
-        raise UsageError(f"{path}: others may read this key; run chmod 600 on it")
     try:
         seed = bytes.fromhex(text)
     except ValueError:
         seed = b""
     if len(seed) != KEY_BYTES:
         raise UsageError(f"{path}: is not {what}")
+    if mode & 0o077:
+        raise UsageError(f"{path}: others may read this key; run chmod 600 on it")
     return seed
 
 

@@ -171,11 +171,16 @@ def _split_lines(data: DataPart, path: str) -> tuple[list[int], list[list[str]]]
     reader = csv.reader(io.StringIO(read_text(Path(path)), newline=""), delimiter=data.separator or ",", strict=True)
     lines: list[int] = []
     cells: list[list[str]] = []
+    blank = 0  # the first empty line amid the others, which in a single column may be a missing value
     try:
         for row in reader:
             if row and (len(row) > 1 or row[0].strip()):
+                if blank and len(cells[0]) == 1:
+                    raise UsageError(f"{path} line {blank}: is empty; write the missing value, or take the line out.")
                 lines.append(reader.line_num)
                 cells.append(row)
+            elif cells:  # blank lines at the end are none of the table's
+                blank = blank or reader.line_num
     except csv.Error as error:
         raise UsageError(f"{path} line {reader.line_num}: cannot be split into columns: {error}.") from None
     if data.separator is None and (mark := _other_separator(cells)):

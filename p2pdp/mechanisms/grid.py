@@ -102,12 +102,13 @@ def choose_grid(scale_min: float | None, span: float, magnitude_max: float) -> G
     `span` is the distance between the clipping bounds, which takes its place there.
     """
     positive("The distance between the clipping bounds", span)
-    positive("The largest magnitude on the grid", magnitude_max)
+    if magnitude_max != math.inf:
+        positive("The largest magnitude on the grid", magnitude_max)
     scale = span if scale_min is None else positive("The smallest noise scale", scale_min)
     bits_max = _SPAN_BITS_MAX if scale_min is None else _SCALE_BITS_MAX
     mantissa, above = math.frexp(scale)  # 2**(above - 1) <= scale < 2**above
     finest = above - (mantissa == 0.5) - bits_max
-    fits_from = math.frexp(magnitude_max)[1] - _SUM_BITS
+    fits_from = math.frexp(magnitude_max)[1] - _SUM_BITS if magnitude_max != math.inf else above
     coarsest = above - 1 - _SCALE_BITS_MIN
     exponent = max(finest, fits_from)
     if exponent > coarsest:

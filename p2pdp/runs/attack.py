@@ -27,7 +27,7 @@ from p2pdp.protocols.learning import is_built_in
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Evidence
 from p2pdp.report.display import Shown
-from p2pdp.runs.audit import check_in_order, signed_graph
+from p2pdp.runs.audit import OnLack, check_in_order, signed_graph
 from p2pdp.runs.collector import undisturbed
 from p2pdp.topology.graphs import Graph, is_public, make_graph
 
@@ -54,7 +54,7 @@ class Attacked(Shown):
 
 
 @undisturbed()
-def attack(place: str | Path, observer: int | str, target: Peer | None = None) -> Attacked:
+def attack(place: str | Path, observer: int | str, target: Peer | None = None, *, on_lack: OnLack = None) -> Attacked:
     """Attack others from the view of `observer`, which is a user, or "curator"."""
     evidence = read_evidence(Path(place), sealed_too=False)
     n = evidence.roster.n
@@ -69,7 +69,7 @@ def attack(place: str | Path, observer: int | str, target: Peer | None = None) -
     if contents is None or contents.skeleton:
         who = "the curator" if curator else f"user {observer}"
         raise UsageError(f"{place}: the view.ledger of {who} is not there, and a skeleton holds no values")
-    check_in_order(evidence)
+    check_in_order(evidence, on_lack)
     run = evidence.run
     if curator and not run.protocol.analysis().curator_reads:
         found = run.protocol.analysis().guess(run, contents, evidence, lambda: _graph(run, evidence, Path(place)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -347,6 +348,9 @@ def signed_graph(roster: Roster, views: Mapping[Peer, Contents]) -> Graph | None
     return graph if graph is not None and graph.digest.hex() == signed else None
 
 
+OnLack = Callable[[str], None] | None  # is told what a run lacks that is not over, or whose ledgers are not all there
+
+
 def first_problem(checked: Verification) -> str:
     first = checked.problems[0]
     place = peer_name(first.peer) if first.index is None else f"{peer_name(first.peer)}, record {first.index}"
@@ -354,26 +358,35 @@ def first_problem(checked: Verification) -> str:
     return f"node {place}: {first.what}{more}"
 
 
-def check_in_order(evidence: Evidence) -> None:
-    """Refuse ledgers that verification finds wrong; those that are absent or were never closed are no reason."""
+def check_in_order(evidence: Evidence, on_lack: OnLack = None) -> None:
+    """Refuse ledgers that verification finds wrong; those that are absent or were never closed are told."""
     checked = judge(evidence)
     if not checked.only_missing:
         raise VerificationFailed(first_problem(checked))
+    if on_lack is not None and checked.verified is None:
+        on_lack(first_problem(checked))
 
 
-def views(place: str | Path, *, unverified: bool = False) -> Iterator[dict[str, Any]]:
+def views(place: str | Path, *, unverified: bool = False, on_lack: OnLack = None) -> Iterator[dict[str, Any]]:
     """Return every record at hand; `unverified`: also of ledgers that are not in order, to see what is wrong."""
     evidence = read_evidence(Path(place), sealed_too=False)
     if not unverified:
-        check_in_order(evidence)
+        check_in_order(evidence, on_lack)
     run = evidence.run
     return view_lines(evidence, 2.0**run.plan.grid_exponent, run.protocol.analysis().decoded(run))
 
 
-def export(place: str | Path, out: str | Path, key: str | Path | None = None, *, unverified: bool = False) -> int:
+def export(
+    place: str | Path,
+    out: str | Path,
+    key: str | Path | None = None,
+    *,
+    unverified: bool = False,
+    on_lack: OnLack = None,
+) -> int:
     """Write one file without values; `unverified`: also of ledgers that are not in order, to show what is wrong."""
-    opened = _opened(key)
-    return write_export(Path(place), Path(out), opened, check=None if unverified else check_in_order)
+    check = None if unverified else partial(check_in_order, on_lack=on_lack)
+    return write_export(Path(place), Path(out), _opened(key), check=check)
 
 
 def _opened(key: str | Path | None) -> RunKey | None:

@@ -20,12 +20,12 @@ from p2pdp.files.folder import (
     PARTICIPANTS_FILE,
     PARTICIPANTS_PAGE,
     RESULT_FILE,
-    page_file,
     read_document,
     read_evidence,
     to_json,
     write_text,
 )
+from p2pdp.files.pages import page_file
 from p2pdp.files.skeletons import handed_in_skeletons
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.learning import public_scores

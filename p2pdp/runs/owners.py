@@ -14,8 +14,9 @@ from p2pdp.auditor.claims import claim_of
 from p2pdp.auditor.verify import verify
 from p2pdp.core.claims import Claim, Conditioning, Observer, Refusal
 from p2pdp.core.errors import UsageError, VerificationFailed
-from p2pdp.files.folder import REPORT_FILE, page_file, read_document, read_evidence, write_text
+from p2pdp.files.folder import REPORT_FILE, read_document, read_evidence, write_text
 from p2pdp.files.node_config import load_node_config
+from p2pdp.files.pages import page_file
 from p2pdp.node.budget import BudgetLedger
 from p2pdp.node.folder import TOLD_FILE
 from p2pdp.protocols.run_plan import RunPlan

@@ -23,7 +23,8 @@ from p2pdp.core.claims import Claim, Conditioning, Unit
 from p2pdp.core.errors import P2pdpError
 from p2pdp.core.spec import REAL_DATA, Spec
 from p2pdp.files import guide
-from p2pdp.files.folder import AUDIT_FILE, REPORT_FILE, RESULT_FILE, drop_file, page_file, write_text
+from p2pdp.files.folder import AUDIT_FILE, REPORT_FILE, RESULT_FILE, drop_file, write_text
+from p2pdp.files.pages import page_file
 from p2pdp.files.results import read_result
 from p2pdp.files.schema import SECTIONS, sections_of
 from p2pdp.files.spec import spec_to_toml, without_paths

@@ -33,6 +33,7 @@ from p2pdp.sim.trials import COMPARED_MAX, Rows, Trials
 from p2pdp.sim.world import World
 
 Progress = Callable[[int, int], None]
+TRIALS_MAX: Final = 1_000_000
 _BLOCKS_EACH: Final = 4  # of quick trials for a process
 _OF_A_TRIAL: Final = ("estimate", "truth", "error", "scores", "baselines", "curves")
 
@@ -51,8 +52,8 @@ def simulate_spec(
 ) -> Result:
     """Run all trials; without `audit` nothing is audited, whatever the spec says."""
     given: Any = trials  # callers of Python may hand in anything
-    if given is not None and (type(given) is not int or given < 1):
-        raise UsageError("--trials: must be a whole number, at least 1")
+    if given is not None and (type(given) is not int or not 1 <= given <= TRIALS_MAX):
+        raise UsageError(f"--trials: must be a whole number, 1 to {TRIALS_MAX}")
     if fast and faults is not None:
         raise UsageError("--fast: knows no faults; leave one of the two out")
     if fast and not audit:

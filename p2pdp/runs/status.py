@@ -13,7 +13,7 @@ from typing import Any, Final
 from p2pdp.auditor.verify import verify
 from p2pdp.cluster.standing import Kind, is_at_work, kind_of
 from p2pdp.core.errors import NotReady, P2pdpError, UsageError
-from p2pdp.files.folder import AUDIT_FILE, read_document, read_evidence
+from p2pdp.files.folder import AUDIT_FILE, ROSTER_FILE, holds, read_document, read_evidence
 from p2pdp.files.reading import read_text
 from p2pdp.files.skeletons import holds_sealed
 from p2pdp.files.spec import parse_spec
@@ -93,11 +93,11 @@ def _of_run(folder: Path, kind: Kind) -> RunStatus:
         headline=facts.headline,
         worst=facts.worst,
         next=None if at_work else _next(folder, kind, audited=facts.headline is not None, done=done),
-        problems=[] if at_work else _problems(folder, facts),
+        problems=[] if at_work else _problems(folder, kind, facts),
     )
 
 
-def _problems(folder: Path, facts: RunFacts) -> list[str]:
+def _problems(folder: Path, kind: Kind, facts: RunFacts) -> list[str]:
     """Return why a finished run failed verification at its end, and where its documents differ from its ledgers."""
     failed = None if facts.result is None else facts.result.get("audit_problem")
     audit = read_document(folder, AUDIT_FILE) if facts.headline is not None else None
@@ -105,6 +105,8 @@ def _problems(folder: Path, facts: RunFacts) -> list[str]:
     stopped = None if facts.result is None else facts.result.get("stopped")
     if isinstance(stopped, dict):
         found.append(f"there is no result: bootstrap stopped the run ({stopped.get('reason')})")
+    if kind == Kind.SIMULATED and not holds(folder, ROSTER_FILE):
+        return found  # `simulate --fast` leaves no ledgers
     return [*found, *differences(folder, facts.result, audit)]
 
 

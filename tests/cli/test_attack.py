@@ -77,3 +77,21 @@ def test_the_curator_of_pairwise_sums_reads_their_sum(tmp_path: Path, capsys: py
     assert abs(found["estimate"] - result["estimate"]) < 1e-9
     assert abs(found["error"] - result["error"]) < 1e-6
     assert "sum of 0, 1, 2" in said(capsys, "attack", place, "--observer", "curator")[1]
+
+
+def test_of_a_run_that_is_not_over_a_note_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = recorded(tmp_path, OPEN)
+    whole = [said(capsys, *words) for words in _commands(place, "whole")]
+    assert [(code, err) for code, _, err in whole] == [(0, "")] * 3
+    ledger = place / "nodes" / "0002" / "view.ledger"
+    ledger.unlink()
+    short = [said(capsys, *words) for words in _commands(place, "short")]
+    assert [code for code, _, _ in short] == [0, 0, 0]
+    assert all(err.startswith("note: ") and "node 2" in err for _, _, err in short)
+    assert "enough for verify and audit" in whole[0][1]
+    assert "enough" not in short[0][1]
+
+
+def _commands(place: Path, name: str) -> list[list[str]]:
+    export = ["export", str(place), "--out", str(place.parent / name)]
+    return [export, ["attack", str(place), "--observer", "3"], ["views", str(place)]]

@@ -265,3 +265,12 @@ def test_an_edge_list_that_unpacks_to_too_much_is_refused(tmp_path: Path, monkey
     path.write_bytes(gzip.compress(b"1 2\n" * 1000))
     with pytest.raises(UsageError, match="more than"):
         read_edge_list(path)
+
+
+def test_an_empty_line_in_a_single_column_may_be_a_missing_value(tmp_path: Path) -> None:
+    """Of several columns an empty line is none of the table's, and so is one at the end of any file."""
+    assert read_table(csv(tmp_path, "hours\n1\n3\n\n \n")).rows.tolist() == [[1], [3]]
+    assert read_table(csv(tmp_path, "a,b\n1,2\n\n3,4\n")).rows.tolist() == [[1, 2], [3, 4]]
+    for text, line in (("hours\n1\n\n3\n", 3), ("1\n2\n  \n\n3\n", 3)):
+        with pytest.raises(UsageError, match=f"line {line}: is empty"):
+            read_table(csv(tmp_path, text))

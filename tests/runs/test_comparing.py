@@ -8,6 +8,7 @@ import pytest
 import p2pdp
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.files.folder import read_evidence
+from p2pdp.files.spec import parse_spec
 from p2pdp.runs.comparing import UNKNOWN, differences, differs, estimate_in
 from p2pdp.runs.pages import write_auditors_page
 from p2pdp.runs.status import status_of
@@ -68,3 +69,15 @@ def test_ledgers_that_verify_refuses_are_not_exported_shown_or_attacked(tmp_path
         with pytest.raises(VerificationFailed, match="node 2"):
             refused()
     assert not (tmp_path / "file").exists()
+
+
+def test_without_the_curator_s_ledger_a_finished_run_is_not_repeated_as_if_it_was_checked(tmp_path: Path) -> None:
+    place = recorded(tmp_path, RING)
+    (place / "curator" / "view.ledger").unlink()
+    (problem,) = status_of(str(place)).problems
+    assert problem.startswith("result.json: the curator's ledger is not there")
+
+
+def test_of_a_quick_simulation_nothing_is_missing(tmp_path: Path) -> None:
+    p2pdp.simulate(parse_spec(RING, None), tmp_path / "run", fast=True)
+    assert status_of(str(tmp_path / "run")).problems == []
