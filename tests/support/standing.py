@@ -1,4 +1,4 @@
-"""A process of a launched run that stops itself, as by SIGSTOP, so that a test finds the run where it wants it.
+"""Processes of a run that stop themselves, as by SIGSTOP, so that a test finds the run where it wants it.
 
 A test that watches a run and then signals one of its processes may come too late on a busy machine: the run is over.
 """
@@ -15,14 +15,28 @@ from p2pdp.node.shell import HostShell
 from p2pdp.transports.contract import Origin
 
 
-def standing(place: Path, number: int) -> Path:
-    """The file that names the process which stopped itself, for its first stop (0) or a later one."""
-    return place / f"standing-{number}"
+def standing(place: Path, peer: Peer, number: int) -> Path:
+    """The file that names the process of a peer which stopped itself, for its first stop (0) or a later one."""
+    return place / f"standing-{peer}-{number}"
+
+
+def stopped(told: Path) -> int | None:
+    """Return the process that such a file names, once it has stopped."""
+    text = told.read_text() if told.exists() else ""
+    return int(text) if text and state_of(int(text))[:1] == ["T"] else None
+
+
+def state_of(process: int) -> list[str]:
+    """Return what the system says of a process: state, parent, group, session and more; nothing where it is gone."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
 
 
 def stand_still(peer: Peer, arrivals: Sequence[int], place: Path) -> None:
     """Have the process of this peer stop once at each of these numbers of boxed frames; for processes forked later."""
-    stops = [(least, standing(place, number)) for number, least in enumerate(arrivals)]
+    stops = [(least, standing(place, peer, number)) for number, least in enumerate(arrivals)]
     arrived = HostShell.arrived
 
     def arrives(shell: HostShell, origin: Origin, frame: bytes) -> None:
