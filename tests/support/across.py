@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from p2pdp.files.keys import write_identity
-from tests.support.forked import Forked
+from tests.support.forked import Forked, wished
 from tests.support.launched import GUARD_S, wait_for
 from tests.support.ports import free_port
 from tests.support.standing import standing, stopped
@@ -25,9 +25,8 @@ class Started:
     def __init__(self, place: Path, name: str, *arguments: str, **wishes: Any) -> None:
         """`wishes` are those of `tests/support/launch.py`."""
         self.out, self.err = place / f"{name}.out", place / f"{name}.err"
-        how: dict[str, Any] = {"main": "tests.support.launch:command", "arguments": [json.dumps(wishes)]} if wishes else {}
         with self.out.open("wb") as out, self.err.open("wb") as err:
-            self.process = Forked(arguments, cwd=place, stdout=out, stderr=err, **how)
+            self.process = Forked(arguments, cwd=place, stdout=out, stderr=err, **wished(wishes))
 
     @property
     def running(self) -> bool:

@@ -9,7 +9,7 @@
 Prints the result as one line; events go to the error stream, one JSON document a line. Or the command line itself, in a
 process that stands still or whose clock a test sets: `tests/support/across.py` starts that.
 
-    command({"stands": [..], "clock": PLACE})
+    command({"stands": [..], "clock": PLACE, "before": [FUNCTION, calls]})
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from p2pdp.protocols.participant import Participant
 from p2pdp.runs import live
 from tests.support.floods import flood_from
 from tests.support.set_clocks import live_by
-from tests.support.standing import stand_still
+from tests.support.standing import stand_before, stand_still
 
 
 def said(event: dict[str, Any]) -> None:
@@ -60,6 +60,8 @@ def _in_time(wrong: dict[str, Any]) -> None:
     if "stands" in wrong:
         place, peer, *arrivals = wrong["stands"]
         stand_still(peer, arrivals, Path(place))
+    if "before" in wrong:
+        stand_before(*wrong["before"])
     if "clock" in wrong:
         live_by(Path(wrong["clock"]))
 

@@ -5,10 +5,14 @@ A test that watches a run and then signals one of its processes may come too lat
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 from p2pdp.core.ids import Peer
 from p2pdp.node.shell import HostShell
@@ -49,3 +53,37 @@ def stand_still(peer: Peer, arrivals: Sequence[int], place: Path) -> None:
         arrived(shell, origin, frame)
 
     HostShell.arrived = arrives  # type: ignore[method-assign]
+
+
+def _stop() -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def stand_before(function: str, calls: int, stop: Callable[[], object] = _stop) -> None:
+    """Have this process stop itself when it comes to a function, `module:name`, after so many calls of it."""
+    module, _, path = function.partition(":")
+    *owners, name = path.split(".")
+    owner: Any = importlib.import_module(module)
+    if owners:
+        owner = attrgetter(".".join(owners))(owner)
+    called, left = getattr(owner, name), calls
+
+    def calls_later(*arguments: Any, **named: Any) -> Any:
+        nonlocal left
+        if left == 0:
+            stop()
+        left -= 1
+        return called(*arguments, **named)
+
+    setattr(owner, name, calls_later)
+
+
+def dask_setup(_worker: object) -> None:
+    """Have a worker on a Dask cluster that loads this module first stay in a run, after so many, which it tells."""
+    runs, _, told = os.environ["STAYS"].partition(" ")
+
+    def stay() -> None:
+        Path(told).touch()
+        Event().wait()
+
+    stand_before("p2pdp.runs.sweep:row_of", int(runs), stay)

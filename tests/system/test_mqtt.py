@@ -20,7 +20,7 @@ from p2pdp.wire.frames import BOXED, Kind
 from p2pdp.wire.padding import FRAME_SIZES
 from tests.support.brokered import ADMIN, Kept, keeping
 from tests.support.capture import Capture, Seen, seen
-from tests.support.captured import found_in, keys, large, secrets_in
+from tests.support.captured import STANDS, found_in, keys, large, secrets_in
 from tests.support.launched import PLACE, Launched, complete, judge_folder, ring, wait_for
 from tests.support.mosquitto import mosquitto
 from tests.support.netns import Network
@@ -135,7 +135,7 @@ async def _watched(kept: Kept, place: Path, text: str) -> tuple[list[bytes], lis
     outsider = Client(kept.broker, kept.login("outsider"), nothing.append, lambda _number, _code: None)
     await admin.enter("p2pdp/#")
     await outsider.enter("p2pdp/#")
-    run = Launched(place, text)
+    run = Launched(place, text, STANDS)
 
     def whole() -> dict[str, list[bytes]]:
         with run:
@@ -177,7 +177,7 @@ def test_the_wires_to_a_broker_show_nothing_either(tmp_path: Path, networks: typ
         host = network.hosts[0]
         with Capture(host) as capture:
             with host.inside():
-                run = Launched(tmp_path, over_mqtt(large(complete(NODES, 300))))
+                run = Launched(tmp_path, over_mqtt(large(complete(NODES, 300))), STANDS)
             with run:
                 secret = keys(run)
                 run.completes()

@@ -17,6 +17,7 @@ from p2pdp.transports.mqtt.transport import Call, MqttTransport
 from p2pdp.transports.pool import STRANGER_FRAME_BYTES_MAX
 from tests.support.mosquitto import PLAIN, Mosquitto
 from tests.support.mqtt_ends import End
+from tests.support.ports import free_port
 from tests.support.transport_worlds import LOOPS, MqttWorld, Node, live, play
 
 if TYPE_CHECKING:
