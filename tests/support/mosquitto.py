@@ -18,7 +18,7 @@ from p2pdp.transports.mqtt.access import Broker
 from tests.support.missing import missing
 from tests.support.ports import free_port
 
-START_S: Final = 10.0
+START_S: Final = 60.0
 PLAIN: Final = "allow_anonymous true\nset_tcp_nodelay true\nmax_queued_messages 100000\nmax_inflight_messages 1000\n"
 
 
