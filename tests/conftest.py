@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from p2pdp.cluster.pool import Pool
 from tests.support import netns
 from tests.support.missing import missing
 from tests.support.tiers import in_slow_room, is_fast, slow_tests
@@ -23,6 +25,24 @@ for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 settings.register_profile("default", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None)
 settings.load_profile("ci" if os.environ.get("CI") else "default")
+
+
+def pytest_configure() -> None:
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        Pool.is_inside = True  # one of several processes; forking from one this large takes longer than most work
+
+
+def pytest_collection_finish() -> None:
+    """The collector of cycles need not look again at thousands of tests and all that they import."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    if not gc.get_freeze_count():  # a launcher in this process has undone it
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

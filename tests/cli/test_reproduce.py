@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
-import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from p2pdp.cli.main import main
 from p2pdp.experiments.figures import experiments
+from tests.support.forked import Forked, wished
+from tests.support.forked import run as forked
+from tests.support.launched import GUARD_S, wait_for
 from tests.support.sources import TOP
+from tests.support.standing import state_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,17 +72,18 @@ def test_wrong_commands_are_one_line(
 def test_ctrl_c_leaves_what_was_done_and_the_same_command_goes_on(tmp_path: Path) -> None:
     """Interrupted as soon as one answer is kept; that one is not worked out again."""
     out = tmp_path / "out"
-    command = [sys.executable, "-m", "p2pdp", "reproduce", "000-fig2d", "--quick", "--jobs", "1", "--out", str(out)]
-    running = subprocess.Popen(command, cwd=TOP, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    words = ["reproduce", "000-fig2d", "--quick", "--jobs", "1", "--out", str(out)]
+    wishes = {"before": ["p2pdp.files.reproduction:write_piece", 1]}
+    running = Forked(words, cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **wished(wishes))
     pieces = out / "pieces" / "000-fig2d-quick"
-    while not (pieces.is_dir() and list(pieces.glob("*.json"))) and running.poll() is None:
-        time.sleep(0.005)
+    wait_for(lambda: running.poll() is not None or state_of(running.pid)[:1] == ["T"], "it has stopped itself")
     running.send_signal(signal.SIGINT)
-    _, complaint = running.communicate(timeout=60)
+    running.send_signal(signal.SIGCONT)
+    _, complaint = running.communicate(timeout=GUARD_S)
     assert (running.returncode, complaint) == (130, "p2pdp: interrupted\n")
     kept = {place: place.stat().st_mtime_ns for place in pieces.glob("*.json")}
-    assert 0 < len(kept) < 8
-    done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=False, timeout=120)
+    assert len(kept) == 1
+    done = forked(*words)
     assert done.returncode == 0, done.stderr
     assert {place: place.stat().st_mtime_ns for place in kept} == kept
     assert len(list(pieces.glob("*.json"))) == 8

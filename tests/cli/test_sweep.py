@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +12,14 @@ import pytest
 
 from p2pdp.cli.main import main
 from p2pdp.files.guide import page
+from tests.support.forked import Forked, wished
 from tests.support.forked import run as forked
+from tests.support.launched import GUARD_S, wait_for
 from tests.support.small import COMPLETE, RING, contents, spec_file
 from tests.support.sources import TOP
+from tests.support.standing import state_of
 
 Captured = pytest.CaptureFixture[str]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TOP), os.environ.get("PYTHONPATH", "")])}
 GRID = "seeds = 2\n[grid]\nnoise.sigma = [1.0, 3.0]\n"
 
 
@@ -84,15 +83,15 @@ def test_wrong_files_are_one_line_and_leave_nothing(text: str, words: str, tmp_p
     assert not (tmp_path / "out").exists()
 
 
-def _begun(place: Path, out: Path, rows: int) -> subprocess.Popen[str]:
-    """Start a sweep and return when so many rows are there."""
-    command = [sys.executable, "-m", "p2pdp", "sweep", str(place), "--out", str(out)]
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT)
-    until = time.monotonic() + 60
-    while len(list((out / "rows").glob("*.json")) if (out / "rows").is_dir() else []) < rows:
-        assert child.poll() is None, child.communicate()[1]
-        assert time.monotonic() < until
-        time.sleep(0.01)
+def _begun(place: Path, out: Path, rows: int) -> Forked:
+    """Start a sweep that stops itself when so many rows are there."""
+    wishes = {"before": ["p2pdp.files.sweep:SweepFolder.write", rows]}
+    child = Forked(
+        ["sweep", str(place), "--out", str(out)],
+        cwd=TOP, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **wished(wishes),
+    )  # fmt: skip
+    wait_for(lambda: child.poll() is not None or state_of(child.pid)[:1] == ["T"], "the sweep has stopped itself")
+    assert child.poll() is None, child.communicate()
     return child
 
 
@@ -120,11 +119,12 @@ def test_what_is_ended_in_the_middle_goes_on_and_ends_the_same(
     place = _file(tmp_path, LONG, SLOWER)
     child = _begun(place, tmp_path / "out", 3)
     child.send_signal(number)
-    _, told = child.communicate(timeout=30)
+    child.send_signal(signal.SIGCONT)
+    _, told = child.communicate(timeout=GUARD_S)
     assert child.returncode == (-signal.SIGKILL if number == signal.SIGKILL else 130)
     assert number == signal.SIGKILL or "goes on" in told
     kept = len(list((tmp_path / "out" / "rows").glob("*.json")))
-    assert 3 <= kept < 10
+    assert kept == 3
     assert not list((tmp_path / "out").glob("sweep.*"))
     assert _document(place, tmp_path / "out")["computed"] == 10 - kept
     found = contents(tmp_path / "out")

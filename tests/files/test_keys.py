@@ -25,7 +25,8 @@ from p2pdp.files.keys import (
     write_broker_folder,
     write_identity,
 )
-from tests.support.mosquitto import Mosquitto, free_port
+from tests.support.mosquitto import Mosquitto
+from tests.support.ports import free_port
 
 SEED = bytes(range(32))
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Self
 
 from p2pdp.files.keys import write_identity
-from tests.support.forked import Forked
+from tests.support.forked import Forked, wished
 from tests.support.launched import GUARD_S, wait_for
+from tests.support.ports import free_port
+from tests.support.standing import standing, stopped
 
 SHARED = ("--share-skeleton", "--keep-private")
 
@@ -18,10 +22,11 @@ SHARED = ("--share-skeleton", "--keep-private")
 class Started:
     """One command; what it says goes to files, so that it never waits for a reader."""
 
-    def __init__(self, place: Path, name: str, *arguments: str) -> None:
+    def __init__(self, place: Path, name: str, *arguments: str, **wishes: Any) -> None:
+        """`wishes` are those of `tests/support/launch.py`."""
         self.out, self.err = place / f"{name}.out", place / f"{name}.err"
         with self.out.open("wb") as out, self.err.open("wb") as err:
-            self.process = Forked(arguments, cwd=place, stdout=out, stderr=err)
+            self.process = Forked(arguments, cwd=place, stdout=out, stderr=err, **wished(wishes))
 
     @property
     def running(self) -> bool:
@@ -44,7 +49,12 @@ class Started:
 
     def interrupt(self) -> None:
         self.process.send_signal(signal.SIGTERM)
+        self.go_on()
         assert self.end() == 130, self.said
+
+    def go_on(self) -> None:
+        """If it stands still."""
+        self.process.send_signal(signal.SIGCONT)
 
     def document(self) -> dict[str, Any]:
         code = self.end()
@@ -70,6 +80,8 @@ class Across:
         self.nodes = nodes
         self.tokens = tokens or nodes
         self.started: list[Started] = []
+        self.wishes: dict[str, Any] = {}
+        self._port = free_port()
         (place / "spec.toml").write_text(spec)
         for number in range(self.tokens):
             write_identity(place / f"id{number}", bytes([number + 1] * 32))
@@ -93,8 +105,8 @@ class Across:
         text = f'[node]\n{lines}{node}[data]\nkind = "uniform"\n{more}'
         (self.place / f"n{number}.toml").write_text(text)
 
-    def start(self, name: str, *arguments: str) -> Started:
-        process = Started(self.place, f"{name}-{len(self.started)}", *arguments)
+    def start(self, name: str, *arguments: str, **wishes: Any) -> Started:
+        process = Started(self.place, f"{name}-{len(self.started)}", *arguments, **(self.wishes | wishes))
         self.started.append(process)
         return process
 
@@ -104,14 +116,23 @@ class Across:
         return process
 
     def bootstrap_again(self, *more: str) -> Started:
-        options = ("--listen", "127.0.0.1:0", "--tokens", str(self.tokens), "--out", "boot", "--json")
+        port = 0 if (self.place / "boot").exists() else self._port  # it comes back to where the tokens say it is
+        options = ("--listen", f"127.0.0.1:{port}", "--tokens", str(self.tokens), "--out", "boot", "--json")
         return self.start("bootstrap", "bootstrap", "spec.toml", *options, *more)
 
-    def node(self, number: int, *more: str) -> Started:
-        return self.start(f"n{number}", "node", f"n{number}.toml", "--out", f"n{number}", "--json", *more)
+    def node(self, number: int, *more: str, stands: Sequence[int] = ()) -> Started:
+        """With `stands`, numbers of frames, its process stops itself whenever one of these came to it."""
+        wishes = {"stands": [str(self.place), number, *stands]} if stands else {}
+        return self.start(f"n{number}", "node", f"n{number}.toml", "--out", f"n{number}", "--json", *more, **wishes)
 
-    def all_nodes(self, *more: str) -> list[Started]:
-        return [self.node(number, *more) for number in range(self.nodes)]
+    def all_nodes(self, *more: str, stands: Mapping[int, Sequence[int]] = MappingProxyType({})) -> list[Started]:
+        return [self.node(number, *more, stands=stands.get(number, ())) for number in range(self.nodes)]
+
+    def stands(self, number: int, stop: int = 0) -> None:
+        """Wait until a node has stopped itself, for the first time or a later one."""
+        told = standing(self.place, number, stop)
+        wait_for(lambda: stopped(told) or not any(each.running for each in self.started), f"node {number} stands")
+        assert stopped(told), [each.said for each in self.started]
 
     def ledger(self, number: int) -> Path:
         return self.place / f"n{number}" / "node" / "view.ledger"

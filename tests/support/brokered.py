@@ -14,7 +14,8 @@ from p2pdp.core.spec import TransportPart
 from p2pdp.files.keys import BrokerWishes, write_broker_folder
 from p2pdp.transports.mqtt.access import Broker, Login, broker_of, read_secret_text
 from tests.support.across import Across, Started
-from tests.support.mosquitto import Mosquitto, free_port
+from tests.support.mosquitto import Mosquitto
+from tests.support.ports import free_port
 
 ADMIN = "admin"
 ADMIN_RIGHTS = f"user {ADMIN}\ntopic read #\n"

@@ -23,9 +23,10 @@ from p2pdp.replay.evidence import Evidence
 from p2pdp.wire.codec import unpack_value
 from p2pdp.wire.frames import HELLO
 from tests.support.capture import Seen, search, spellings
-from tests.support.launched import ROLES, Launched, wait_for
+from tests.support.launched import Launched, wait_for
 
 NODES = 5
+STANDS = 0, 1  # the first node, at its first frame
 TELLING_BYTES = 7  # shorter strings stand somewhere in a megabyte of noise by chance
 IN_CLEAR = (HELLO,)
 # Values of 40 bits and more on the grid, so that however they are written they are no padding and no prefix.
@@ -38,11 +39,8 @@ def large(text: str) -> str:
 
 
 def keys(run: Launched) -> dict[str, list[bytes]]:
-    """Takes a copy of every key while the run waits for a stopped node; the keys of a run do not outlive it."""
-    first = run.ledger(0).with_name("run.key")
-    wait_for(lambda: not run.running or (first.exists() and ROLES in run.children()), "the first node has its key")
-    stopped = run.children()[0]
-    os.kill(stopped, signal.SIGSTOP)
+    """Takes a copy of every key while a node stands still; the keys of a run do not outlive it."""
+    stopped = run.stands()
     wait_for(lambda: len(list(run.folder.rglob("run.key"))) == NODES + 2, "all keys of the run are there")
     copies = {name: [path.read_bytes() for path in run.folder.rglob(name)] for name in ("run.key", "identity.key")}
     os.kill(stopped, signal.SIGCONT)

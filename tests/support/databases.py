@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.support.ports import free_port
 
 WHY_NOT = "install postgresql, of which tests start a server of their own"
 _PLACES = "/usr/lib/postgresql"
@@ -29,8 +30,7 @@ class Postgres:
     def __init__(self, place: Path, programs: Path) -> None:
         self._place = place
         self._programs = programs
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = free.getsockname()[1]
+        self._port = free_port()
         self.url = f"postgresql://tester:a-password@127.0.0.1:{self._port}/postgres"
 
     def _do(self, name: str, *arguments: str) -> None:

@@ -34,8 +34,11 @@ class Tab:
     async def __aenter__(self) -> Self:
         where = await asyncio.to_thread(self._started)
         self._session = aiohttp.ClientSession()
-        async with self._session.get(f"http://{where}/json/list") as answer:
-            (page,) = [one for one in await answer.json() if one["type"] == "page"]
+        pages: list[dict[str, Any]] = []
+        while not pages:  # it listens before its first page is there
+            async with self._session.get(f"http://{where}/json/list") as answer:
+                pages = [one for one in await answer.json() if one["type"] == "page"]
+        (page,) = pages
         self._socket = await self._session.ws_connect(page["webSocketDebuggerUrl"], max_msg_size=0)
         self._reader = asyncio.create_task(self._read())
         for domain in ("Page", "Runtime", "Log"):

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Any, Final
 
 from tests.support.nursery import END, LENGTH
 from tests.support.sources import TOP
@@ -133,6 +133,11 @@ class Forked:
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
+
+
+def wished(wishes: Mapping[str, object]) -> dict[str, Any]:
+    """Return what starts the command line with these wishes, which are those of `tests/support/launch.py`."""
+    return {"main": "tests.support.launch:command", "arguments": [json.dumps(wishes)]} if wishes else {}
 
 
 def run(*arguments: object, cwd: Path = TOP, timeout: float = 240.0) -> subprocess.CompletedProcess[str]:

@@ -10,15 +10,18 @@ import json
 import re
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import p2pdp
+from tests.support.forked import wished
 from tests.support.launched import GUARD_S, judge_folder, wait_for
 from tests.support.netns import Host, Network
 from tests.support.run_oracle import Judged
 from tests.support.sources import TOP
+from tests.support.standing import standing, stopped
 
 PORT = 7000
 DATA = re.compile(r"^\[data\]\n.*", re.MULTILINE | re.DOTALL)
@@ -27,11 +30,13 @@ DATA = re.compile(r"^\[data\]\n.*", re.MULTILINE | re.DOTALL)
 class Command:
     """One process of the command line in a host; what it says goes to files."""
 
-    def __init__(self, host: Host, log: Path, *arguments: str) -> None:
+    def __init__(self, host: Host, log: Path, *arguments: str, **wishes: Any) -> None:
+        """`wishes` are those of `tests/support/launch.py`."""
         self._expected: tuple[int, ...] = ()
         self._out, self._err = log.with_suffix(".out"), log.with_suffix(".err")
         with self._out.open("wb") as out, self._err.open("wb") as err:
-            self.process = host.start_command(*arguments, "--json", cwd=TOP, stdout=out, stderr=err)
+            how = wished(wishes)
+            self.process = host.start_command(*arguments, "--json", cwd=TOP, stdout=out, stderr=err, **how)
 
     @property
     def said(self) -> str:
@@ -87,8 +92,8 @@ class Hosted:
         """The users on the host of this one."""
         return [other for other in range(self.nodes) if self.host_of(other) is self.host_of(user)]
 
-    def _command(self, host: Host, *arguments: str) -> Command:
-        command = Command(host, self.place / f"{len(self.commands):04d}-{arguments[0]}", *arguments)
+    def _command(self, host: Host, *arguments: str, **wishes: Any) -> Command:
+        command = Command(host, self.place / f"{len(self.commands):04d}-{arguments[0]}", *arguments, **wishes)
         self.commands.append(command)
         return command
 
@@ -110,8 +115,11 @@ class Hosted:
         command.hear("join tokens")
         return command
 
-    def node(self, user: int, accept: str = "") -> Command:
-        """A node with an identity of its own, made at its first start."""
+    def node(self, user: int, accept: str = "", stands: Sequence[int] = ()) -> Command:
+        """A node with an identity of its own, made at its first start.
+
+        With `stands`, numbers of frames, its process stops itself whenever one of these came to it.
+        """
         config = self.place / f"node{user}.toml"
         if not config.exists():
             p2pdp.keygen(self.place / f"keys{user}")
@@ -121,10 +129,15 @@ class Hosted:
                 f'listen = "{self.host_of(user).address}:{PORT + user}"\n{self._data.group()}{accept}'
             )
         arguments = [str(config), "--out", str(self.node_folder(user)), "--share-skeleton", "--keep-private"]
-        return self._command(self.host_of(user), "node", *arguments)
+        wishes = {"stands": [str(self.place), user, *stands]} if stands else {}
+        return self._command(self.host_of(user), "node", *arguments, **wishes)
 
-    def all_nodes(self) -> list[Command]:
-        return [self.node(user) for user in range(self.nodes)]
+    def all_nodes(self, stands: Mapping[int, Sequence[int]] = MappingProxyType({})) -> list[Command]:
+        return [self.node(user, stands=stands.get(user, ())) for user in range(self.nodes)]
+
+    def stands(self, user: int) -> None:
+        """Wait until a node has stopped itself; nothing may have failed or ended by then."""
+        self.wait_for(lambda: stopped(standing(self.place, user, 0)), f"node {user} stands")
 
     def sizes(self) -> int:
         """How much all ledgers of the nodes hold, in bytes."""

@@ -1,11 +1,15 @@
 """A launcher in a process of its own, with what a test wants to go wrong; `tests/support/launched.py` starts it.
 
     main("run", SPEC, FOLDER, {"absent": [..], "mortal": [..], "crash": .., "file_bytes_max": ..,
-                               "flood": [user, kind, victim], "stands": [PLACE, peer, arrivals, ..]}
+                               "flood": [user, kind, victim], "stands": [PLACE, peer, arrivals, ..], "clock": PLACE,
+                               "lock_s": .., "stop_s": ..}
                                      and "nodes_per_process", "spawn", "trace_wire" as `p2pdp.run` takes them
     main("resume", FOLDER, {..})
 
-Prints the result as one line; events go to the error stream, one JSON document a line.
+Prints the result as one line; events go to the error stream, one JSON document a line. Or the command line itself, in a
+process that stands still or whose clock a test sets: `tests/support/across.py` starts that.
+
+    command({"stands": [..], "clock": PLACE, "before": [FUNCTION, calls]})
 """
 
 from __future__ import annotations
@@ -19,14 +23,16 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import p2pdp
-from p2pdp.cluster import launcher
+from p2pdp.cli.main import main as command_line
+from p2pdp.cluster import folder, launcher
 from p2pdp.cluster.launcher import Cluster
 from p2pdp.core.errors import P2pdpError
 from p2pdp.core.step import Step
 from p2pdp.protocols.participant import Participant
 from p2pdp.runs import live
 from tests.support.floods import flood_from
-from tests.support.standing import stand_still
+from tests.support.set_clocks import live_by
+from tests.support.standing import stand_before, stand_still
 
 
 def said(event: dict[str, Any]) -> None:
@@ -49,6 +55,22 @@ def interrupted(*_: object) -> NoReturn:
     raise SystemExit(130)
 
 
+def _in_time(wrong: dict[str, Any]) -> None:
+    """What has processes wait for a test."""
+    if "stands" in wrong:
+        place, peer, *arrivals = wrong["stands"]
+        stand_still(peer, arrivals, Path(place))
+    if "before" in wrong:
+        stand_before(*wrong["before"])
+    if "clock" in wrong:
+        live_by(Path(wrong["clock"]))
+
+
+def command(wishes: str) -> int:
+    _in_time(json.loads(wishes))
+    return command_line()
+
+
 def main(verb: str, *given: str) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):  # as the command line does
         signal.signal(number, interrupted)
@@ -60,9 +82,11 @@ def main(verb: str, *given: str) -> int:
         resource.setrlimit(resource.RLIMIT_FSIZE, (wrong["file_bytes_max"],) * 2)
     if "flood" in wrong:
         flood_from(*wrong["flood"])
-    if "stands" in wrong:
-        place, peer, *arrivals = wrong["stands"]
-        stand_still(peer, arrivals, Path(place))
+    if "lock_s" in wrong:
+        folder.LOCK_S = wrong["lock_s"]
+    if "stop_s" in wrong:
+        launcher.STOP_S = wrong["stop_s"]
+    _in_time(wrong)
     if "crash" in wrong:
         crash_at(wrong["crash"])
         launcher.RESTARTS_MAX = 3  # type: ignore[misc]

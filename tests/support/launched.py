@@ -28,7 +28,7 @@ from p2pdp.sim.world import World
 from tests.support.forked import Forked
 from tests.support.run_oracle import Judged, judge
 from tests.support.sources import TOP
-from tests.support.standing import standing
+from tests.support.standing import standing, state_of, stopped
 
 GUARD_S = 240.0
 POLL_S = 0.005
@@ -77,6 +77,7 @@ class Launched:
         self.folder = place / "run"
         self._place = place
         self._stops = 0
+        self._stander = 0 if stands is None else stands[0]
         if stands is not None:
             wrong["stands"] = [str(place), *stands]
         if text is None:
@@ -104,14 +105,15 @@ class Launched:
     def __exit__(self, *_: object) -> None:
         """Whatever a test did, nothing of it stays behind."""
         for member in self.members():
-            os.kill(member, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(member, signal.SIGKILL)
         self.process.communicate()
 
     def members(self) -> list[int]:
         """All processes of the launcher's session that are no zombies of ours."""
         found = []
         for place in Path("/proc").glob("[0-9]*"):
-            fields = _stat(place)
+            fields = state_of(int(place.name))
             if fields and fields[3] == str(self.process.pid) and (fields[0] != "Z" or place.name != fields[3]):
                 found.append(int(place.name))
         return found
@@ -133,17 +135,12 @@ class Launched:
         for child in killed:
             with suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
-        wait_for(lambda: not any(_stat(Path(f"/proc/{child}")) for child in killed), "what was killed is gone")
+        wait_for(lambda: not any(map(state_of, killed)), "what was killed is gone")
 
     def stands(self) -> int:
         """Waits until the process that was to stop has stopped, for the first or the next time; gives the process."""
-        told = standing(self._place, self._stops)
-
-        def stopped() -> bool:
-            text = told.read_text() if told.exists() else ""
-            return not self.running or (text != "" and _stat(Path(f"/proc/{text}"))[:1] == ["T"])
-
-        wait_for(stopped, "the process has stopped itself")
+        told = standing(self._place, self._stander, self._stops)
+        wait_for(lambda: not self.running or stopped(told), "the process has stopped itself")
         assert self.running, "the run ended before"
         self._stops += 1
         return int(told.read_text())
@@ -210,14 +207,6 @@ class Launched:
     @property
     def error(self) -> str:
         return next(str(said["text"]) for said in self.said if said["event"] == "error")
-
-
-def _stat(place: Path) -> list[str]:
-    """State, parent, group, session, ... of a process; nothing if it is gone."""
-    try:
-        return (place / "stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
 
 
 def _open_files(process: int) -> list[str]:

@@ -16,8 +16,9 @@ from typing import Final, Self
 
 from p2pdp.transports.mqtt.access import Broker
 from tests.support.missing import missing
+from tests.support.ports import free_port
 
-START_S: Final = 10.0
+START_S: Final = 60.0
 PLAIN: Final = "allow_anonymous true\nset_tcp_nodelay true\nmax_queued_messages 100000\nmax_inflight_messages 1000\n"
 
 
@@ -27,11 +28,6 @@ def mosquitto() -> str:
     if found is None:
         missing("install mosquitto (apt-get install mosquitto): the broker of these tests")
     return found
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as bound:
-        return int(bound.getsockname()[1])
 
 
 class Mosquitto:

@@ -24,8 +24,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
-from typing import IO, Any, Final, Self
+from typing import Any, Final, Self
 
 from tests.support.forked import Forked
 
@@ -86,10 +85,10 @@ class Host:
         self.processes.append(process)
         return process
 
-    def start_command(self, *arguments: str, cwd: Path, stdout: IO[bytes], stderr: IO[bytes]) -> Forked:
+    def start_command(self, *arguments: str, **settings: Any) -> Forked:
         """The command line, as `start` would start it."""
         with self.inside():
-            process = Forked(arguments, cwd=cwd, stdout=stdout, stderr=stderr, session=True, mortal=True)
+            process = Forked(arguments, session=True, mortal=True, **settings)
         self.processes.append(process)
         return process
 

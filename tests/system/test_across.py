@@ -16,6 +16,8 @@ from tests.support.across import SHARED, Across
 from tests.support.gossips import gossip
 from tests.support.launched import complete, judge_folder, ring, wait_for
 
+UNDER_WAY = 50  # frames
+
 
 def test_nodes_wait_for_bootstrap_and_skeletons_tell_as_much_as_ledgers(tmp_path: Path) -> None:
     with Across(tmp_path, complete(3, 60), 3) as run:
@@ -68,11 +70,11 @@ def test_skeletons_that_are_sealed_to_the_auditor_tell_it_as_much_and_the_curato
 
 
 def test_a_node_that_is_killed_comes_back_at_another_port(tmp_path: Path) -> None:
-    with Across(tmp_path, complete(4, 10_000), 4) as run:
+    with Across(tmp_path, complete(4, 6000), 4) as run:
         bootstrap = run.bootstrap()
-        nodes = run.all_nodes(*SHARED)
+        nodes = run.all_nodes(*SHARED, stands={2: [UNDER_WAY], 0: [10 * UNDER_WAY]})
         for victim in (2, 0):
-            run.wait_for_growth(victim)
+            run.stands(victim)
             nodes[victim].kill()
             nodes[victim] = run.node(victim, *SHARED)
         result = bootstrap.document()
@@ -83,11 +85,13 @@ def test_a_node_that_is_killed_comes_back_at_another_port(tmp_path: Path) -> Non
 
 
 def test_bootstrap_is_killed_and_a_ring_goes_on(tmp_path: Path) -> None:
-    with Across(tmp_path, ring(3, 1500), 3) as run:
+    with Across(tmp_path, ring(3, 1000), 3) as run:
         bootstrap = run.bootstrap()
-        nodes = run.all_nodes("--keep-private")
-        run.wait_for_growth(0)
+        nodes = run.all_nodes("--keep-private", stands={0: [UNDER_WAY]})
+        run.stands(0)
         bootstrap.kill()
+        nodes[0].go_on()
+        run.wait_for_growth(0)
         bootstrap = run.bootstrap()
         result = bootstrap.document()
         for node in nodes:
@@ -100,11 +104,11 @@ def test_bootstrap_is_killed_and_a_ring_goes_on(tmp_path: Path) -> None:
 def test_an_interrupted_node_goes_on_and_keeps_what_its_owner_wants(tmp_path: Path) -> None:
     with Across(tmp_path, complete(3, 2000), 3) as run:
         bootstrap = run.bootstrap()
-        nodes = [run.node(0), run.node(1, "--keep-private")]
+        nodes = [run.node(0), run.node(1, "--keep-private", stands=[UNDER_WAY])]
         nodes[1].wait_until_said("offers this run")
         run.node(1).fails(6, "another process")
         nodes.append(run.node(2))
-        run.wait_for_growth(1)
+        run.stands(1)
         nodes[1].interrupt()
         assert nodes[1].said.splitlines()[-1].startswith("p2pdp: interrupted; the same command")
         nodes[1] = run.node(1, "--keep-private")
@@ -123,11 +127,9 @@ def test_a_node_that_is_silent_for_too_long_learns_that_it_is_out(tmp_path: Path
     text = complete(4, 2500).replace("patience_s = 6", "patience_s = 2")
     with Across(tmp_path, text, 4) as run:
         bootstrap = run.bootstrap()
-        nodes = run.all_nodes(*SHARED)
-        run.wait_for_growth(3)
-        nodes[3].process.send_signal(signal.SIGSTOP)
+        nodes = run.all_nodes(*SHARED, stands={3: [UNDER_WAY]})
         bootstrap.wait_until_said("user 3 is excluded")
-        nodes[3].process.send_signal(signal.SIGCONT)
+        nodes[3].go_on()
         assert nodes[3].document()["excluded"]
         assert "excluded this node" in nodes[3].said
         result = bootstrap.document()
@@ -193,7 +195,7 @@ def test_who_comes_too_late_is_told(tmp_path: Path) -> None:
         early.append(run.node(2))
         bootstrap.wait_until_said("roster is closed")
         run.node(1).fails(5, "started without this node")
-        early[0].process.send_signal(signal.SIGCONT)
+        early[0].go_on()
         assert [node.document()["user"] for node in early] == [0, 1]
         assert bootstrap.document()["nodes"] == 2
 

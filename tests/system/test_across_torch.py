@@ -50,7 +50,7 @@ class Program(Started):
 class Machines(Across):
     code, first_weight = "ours", "0.25"
 
-    def start(self, name: str, *arguments: str) -> Started:
+    def start(self, name: str, *arguments: str, **_wishes: object) -> Started:
         process = Program(self.place, f"{name}-{len(self.started)}", self.code, self.first_weight, *arguments)
         self.started.append(process)
         return process

@@ -8,6 +8,8 @@ from pathlib import Path
 from tests.support.across import Across
 from tests.support.launched import complete, wait_for
 
+UNDER_WAY = 50  # frames
+
 
 def test_a_node_keeps_its_budget(tmp_path: Path) -> None:
     def allowed(epsilon: float) -> str:
@@ -22,8 +24,8 @@ def test_a_node_keeps_its_budget(tmp_path: Path) -> None:
         assert not ledger.exists()
         for number in range(2):  # two nodes of one owner, who made up their data alike
             run.configure(number, more=allowed(1e5))
-        nodes = run.all_nodes()
-        run.wait_for_growth(0)
+        nodes = run.all_nodes(stands={0: [UNDER_WAY]})
+        run.stands(0)
         before = ledger.read_bytes()
         nodes[0].kill()
         nodes[0] = run.node(0)
@@ -75,8 +77,8 @@ def test_a_node_that_comes_back_applies_the_limits_that_its_owner_has_now(tmp_pa
     with Across(tmp_path, complete(3, 1500).replace("sigma = 1.0", "sigma = 20.0"), 3) as run:
         run.bootstrap()
         run.configure(0, more="[accept]\nepsilon_max = 500\n")
-        nodes = run.all_nodes()
-        run.wait_for_growth(0)
+        nodes = run.all_nodes(stands={0: [UNDER_WAY]})
+        run.stands(0)
         nodes[0].kill()
         kept = tmp_path / "n0" / "costs.json"
         assert kept.stat().st_mode & 0o777 == 0o600

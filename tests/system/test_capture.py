@@ -28,6 +28,7 @@ from tests.support.capture import ACK, CALLED_BYTES, SYN, TCP, Capture, cut, sea
 from tests.support.captured import (
     IN_CLEAR,
     NODES,
+    STANDS,
     found_in,
     keys,
     large,
@@ -64,7 +65,7 @@ def test_packets_hold_no_value_no_key_no_plaintext_and_frames_are_of_the_fixed_s
 ) -> None:
     with Capture(host) as capture:
         with host.inside():
-            run = Launched(tmp_path, large(text))
+            run = Launched(tmp_path, large(text), STANDS)
         with run:
             secret = keys(run)
             result = run.completes()

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 from p2pdp.ledger.records import SKELETON_MAGIC
 from tests.support.across import Across
 from tests.support.launched import Launched, complete, ring
+from tests.support.set_clocks import EXPIRES, set_forward
 
 ENDLESS = 50_000_000
 ACCOUNTABLE = 1_000_000  # the most hops of which a node says what they cost: minutes of them
-ROOM_S = 6.0  # for starting
-
-
-def expires(seconds: float) -> str:
-    return f'expires = "{datetime.fromtimestamp(time.time() + seconds, UTC).isoformat()}"'
 
 
 def keys(place: Path) -> list[Path]:
@@ -24,39 +18,40 @@ def keys(place: Path) -> list[Path]:
 
 
 def test_a_local_run_ends_when_it_expires_and_is_not_resumed(tmp_path: Path) -> None:
-    with Launched(tmp_path, complete(4, ENDLESS, expires(ROOM_S))) as run:
+    with Launched(tmp_path, complete(4, ENDLESS, EXPIRES), clock=str(tmp_path)) as run:
         run.wait_for_progress()
         assert run.running
         assert len(keys(run.folder)) == 6
+        set_forward(tmp_path)
         assert run.end() == 3
         assert "expired at" in run.error
         assert "cannot be resumed" in run.error
         assert keys(run.folder) == []
     sizes = run.sizes()
-    with Launched(tmp_path) as again:
+    with Launched(tmp_path, clock=str(tmp_path)) as again:
         assert again.end() == 3
         assert "expired at" in again.error
     assert (run.sizes(), keys(run.folder)) == (sizes, [])
 
 
 def test_a_run_that_ended_in_time_is_told_of_for_ever(tmp_path: Path) -> None:
-    until = expires(12.0)
-    with Launched(tmp_path, ring(3, 2, until)) as run:
+    with Launched(tmp_path, ring(3, 2, EXPIRES), clock=str(tmp_path)) as run:
         result = run.completes()
-    while f'expires = "{datetime.now(UTC).isoformat()}"' <= until:
-        time.sleep(0.1)
-    with Launched(tmp_path) as again:
+    set_forward(tmp_path)
+    with Launched(tmp_path, clock=str(tmp_path)) as again:
         assert again.completes() == result
 
 
 def test_across_machines_everybody_ends_by_its_own_clock(tmp_path: Path) -> None:
-    with Across(tmp_path, complete(2, ACCOUNTABLE, expires(2 * ROOM_S)), 2) as run:
+    with Across(tmp_path, complete(2, ACCOUNTABLE, EXPIRES), 2) as run:
+        run.wishes["clock"] = str(tmp_path)
         bootstrap = run.bootstrap()
         nodes = [run.node(0), run.node(1, "--keep-private")]
-        nodes[0].wait_until_said("  expires 20")
+        nodes[0].wait_until_said("  expires 2999")
         run.wait_for_growth(0)
         nodes[1].interrupt()
         assert len(keys(tmp_path)) == 4
+        set_forward(tmp_path)
         nodes[0].fails(3, "expired at", "cannot be resumed")
         bootstrap.fails(3, "expired at", "cannot be resumed")
         assert keys(tmp_path / "boot") == keys(tmp_path / "n0") == []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from tests.support.netns import Network
 
 NODES = 6
 HOSTS = 4
+UNDER_WAY = 50  # frames
 AGAIN = 8  # after 10 ms, then always twice as long: five seconds
 
 
@@ -73,15 +76,16 @@ def test_packets_get_lost_and_the_run_completes(tmp_path: Path, network: Network
 
 def cut_in_the_middle(run: Hosted, user: int) -> tuple[Command, list[Command]]:
     bootstrap = run.ready_for_nodes()
-    nodes = run.all_nodes()
-    run.wait_for_progress(50_000)
+    nodes = run.all_nodes({0: [UNDER_WAY]})
+    run.stands(0)
     run.network.cut(run.host_of(user))
+    os.kill(nodes[0].process.pid, signal.SIGCONT)
     return bootstrap, nodes
 
 
 @pytest.mark.parametrize("given_up", [False, True], ids=["the same connections go on", "new ones are made"])
 def test_a_cable_breaks_for_seconds_and_heals(tmp_path: Path, network: Network, *, given_up: bool) -> None:
-    run = Hosted(tmp_path, network, patient(complete(NODES, 4000)), NODES)
+    run = Hosted(tmp_path, network, patient(complete(NODES, 2000)), NODES)
     bootstrap, nodes = cut_in_the_middle(run, 2)
     host = run.host_of(2)
     run.wait_for(lambda: max(connections(host).values(), default=0) >= AGAIN, "seconds of sending in vain")
@@ -96,7 +100,7 @@ def test_a_cable_breaks_for_seconds_and_heals(tmp_path: Path, network: Network, 
 def test_who_is_cut_off_for_too_long_is_out_and_learns_it_when_the_cable_heals(
     tmp_path: Path, network: Network
 ) -> None:
-    run = Hosted(tmp_path, network, patient(complete(NODES - 1, 4000), 2), NODES - 1)
+    run = Hosted(tmp_path, network, patient(complete(NODES - 1, 2000), 2), NODES - 1)
     gone = 2
     assert run.together(gone) == [gone]
     bootstrap, nodes = cut_in_the_middle(run, gone)

@@ -83,12 +83,16 @@ def test_enough_nodes_begin_without_those_that_never_came(tmp_path: Path) -> Non
 
 
 def test_a_node_that_comes_too_late_stays_away(tmp_path: Path) -> None:
-    text = complete(4, 20_000, "min_nodes = 3\nenrol_timeout_s = 2")
-    with Launched(tmp_path, text, absent=[0]) as run:
-        wait_for(lambda: not run.running or (run.folder / "roster.json").exists(), "the roster")
+    text = complete(4, 1000, "min_nodes = 3\nenrol_timeout_s = 2")
+    with Launched(tmp_path, text, (2, UNDER_WAY), absent=[0]) as run:
+        user = run.stands()
         run.process.send_signal(signal.SIGTERM)
+        os.kill(user, signal.SIGCONT)
         assert run.end() == 130
-    with Launched(tmp_path) as run:
+    with Launched(tmp_path, None, (1, UNDER_WAY)) as run:
+        user = run.stands()
+        wait_for(lambda: len(run.members()) == 5, "only the launcher, the roles and three users are left")
+        os.kill(user, signal.SIGCONT)
         assert run.completes()["nodes"] == 3
         assert {"event": "stayed_away", "user": 0} in run.said
     assert judge_folder(run.folder).verification.verified == COMPLETE

@@ -6,7 +6,6 @@ The page is loaded once. All that changes comes as events; the marker that a scr
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import signal
 from pathlib import Path
@@ -19,6 +18,7 @@ from tests.support.launched import complete
 HTTP = ("--http", "127.0.0.1:0", "--http-stay")
 NOW = "document.getElementById('now')?.innerText ?? ''"
 WIDTH = "document.documentElement.scrollWidth"
+UNDER_WAY = 50  # frames
 GROUND = "getComputedStyle(document.body).backgroundColor"
 
 
@@ -38,13 +38,12 @@ def test_a_run_is_seen_from_enrolment_to_the_end_without_loading_the_page_again(
             await tab.pictures(tmp_path / "enrolment.png")
             await tab.until("document.getElementById('costs-part').innerText", lambda text: "another user" in text)
             await tab.asks("document.querySelector('#terms-part [tabindex]').focus()")
-            nodes += [run.node(1), run.node(2)]
+            nodes += [run.node(1), run.node(2, stands=[UNDER_WAY])]
             await tab.until(NOW, lambda text: "protocol runs among 3" in text)
-            os.kill(nodes[2].process.pid, signal.SIGSTOP)
             assert "Silent" in await tab.until(NOW, lambda text: "Silent" in text)
             assert await tab.asks("document.querySelectorAll('#users-part figure .mark-silent').length") == 1
             await tab.pictures(tmp_path / "silent.png")
-            os.kill(nodes[2].process.pid, signal.SIGCONT)
+            nodes[2].go_on()
             now = await tab.until(NOW, lambda text: "Silent" not in text)
             assert "answers again" in bootstrap.said or "published" in now or "over" in now  # whichever comes first
             await tab.until(NOW, lambda text: "over" in text)
@@ -59,7 +58,7 @@ def test_a_run_is_seen_from_enrolment_to_the_end_without_loading_the_page_again(
             await tab.until("location.pathname", lambda path: path == "/report.html")
             assert tab.complaints == []
 
-    with Across(tmp_path, complete(3, 40_000), 3) as run:
+    with Across(tmp_path, complete(3, 4000), 3) as run:
         asyncio.run(look(run))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
 from pathlib import Path
 from random import Random
 
@@ -64,9 +66,11 @@ def test_a_third_is_killed_for_good_at_any_moment(tmp_path: Path, seed: int) -> 
 
 def test_below_the_least_number_the_run_ends_with_the_reason_and_reveals_no_part(tmp_path: Path) -> None:
     gone = list(range(N - LEAST + 1))
-    with Launched(tmp_path, text(), mortal=gone) as run:
+    with Launched(tmp_path, text(), (N - 1, 1), mortal=gone) as run:
+        user = run.stands()
         run.wait_for_everybody()
         run.kill(*gone)
+        os.kill(user, signal.SIGCONT)
         assert run.end() == 3
         assert str(LEAST) in run.error
     found = judged(run.folder)

@@ -20,13 +20,14 @@ from p2pdp.wire.frames import BOXED, Kind
 from p2pdp.wire.padding import FRAME_SIZES
 from tests.support.brokered import ADMIN, Kept, keeping
 from tests.support.capture import Capture, Seen, seen
-from tests.support.captured import found_in, keys, large, secrets_in
+from tests.support.captured import STANDS, found_in, keys, large, secrets_in
 from tests.support.launched import PLACE, Launched, complete, judge_folder, ring, wait_for
 from tests.support.mosquitto import mosquitto
 from tests.support.netns import Network
 from tests.support.sources import TOP
 
 NODES = 5
+UNDER_WAY = 50  # frames
 
 
 def over_mqtt(text: str, more: str = "") -> str:
@@ -67,17 +68,19 @@ def test_a_run_has_a_broker_of_its_own_that_ends_with_it(tmp_path: Path, way: di
 
 def test_nodes_are_killed_a_run_is_interrupted_and_goes_on(tmp_path: Path) -> None:
     mosquitto()
-    with Launched(tmp_path, over_mqtt(ring(NODES, 600))) as run:
-        run.wait_for_everybody()
-        run.wait_for_progress()
+    with Launched(tmp_path, over_mqtt(ring(NODES, 600)), (2, UNDER_WAY, 4 * UNDER_WAY)) as run:
+        user = run.stands()
         run.kill(0, 3)
-        run.wait_for_progress()
+        os.kill(user, signal.SIGCONT)
+        user = run.stands()
         run.process.send_signal(signal.SIGTERM)
+        os.kill(user, signal.SIGCONT)
         assert run.end() == 130
     assert not brokers(tmp_path)
-    with Launched(tmp_path) as again:
-        again.wait_for_progress()
+    with Launched(tmp_path, None, (1, UNDER_WAY)) as again:
+        user = again.stands()
         again.process.kill()  # nobody is left to end the broker
+        os.kill(user, signal.SIGCONT)
         wait_for(lambda: not brokers(tmp_path), "the broker ends with its launcher")
         wait_for(lambda: not again.members(), "so do the nodes")
     with Launched(tmp_path) as last:
@@ -87,10 +90,11 @@ def test_nodes_are_killed_a_run_is_interrupted_and_goes_on(tmp_path: Path) -> No
 
 def test_a_broker_that_dies_ends_the_run_which_can_be_resumed(tmp_path: Path) -> None:
     mosquitto()
-    with Launched(tmp_path, over_mqtt(ring(NODES, 600))) as run:
-        run.wait_for_progress()
+    with Launched(tmp_path, over_mqtt(ring(NODES, 600)), (2, UNDER_WAY)) as run:
+        user = run.stands()
         (broker,) = brokers(tmp_path)
         os.kill(broker, signal.SIGKILL)
+        os.kill(user, signal.SIGCONT)
         assert run.end() == 6
         assert "broker of this run ended" in run.error
     with Launched(tmp_path) as again:
@@ -131,7 +135,7 @@ async def _watched(kept: Kept, place: Path, text: str) -> tuple[list[bytes], lis
     outsider = Client(kept.broker, kept.login("outsider"), nothing.append, lambda _number, _code: None)
     await admin.enter("p2pdp/#")
     await outsider.enter("p2pdp/#")
-    run = Launched(place, text)
+    run = Launched(place, text, STANDS)
 
     def whole() -> dict[str, list[bytes]]:
         with run:
@@ -173,7 +177,7 @@ def test_the_wires_to_a_broker_show_nothing_either(tmp_path: Path, networks: typ
         host = network.hosts[0]
         with Capture(host) as capture:
             with host.inside():
-                run = Launched(tmp_path, over_mqtt(large(complete(NODES, 300))))
+                run = Launched(tmp_path, over_mqtt(large(complete(NODES, 300))), STANDS)
             with run:
                 secret = keys(run)
                 run.completes()

@@ -22,7 +22,9 @@ from p2pdp.transports.mqtt.packets import Act, packet_head, read_packet
 from p2pdp.wire.frames import Kind, encode_frame
 from tests.support.across import SHARED, Started
 from tests.support.brokered import ADMIN, Brokered, Kept, keeping
-from tests.support.launched import complete, judge_folder, ring, wait_for
+from tests.support.launched import GUARD_S, complete, judge_folder, ring, wait_for
+
+UNDER_WAY = 50  # frames
 
 
 def test_nodes_wait_for_broker_and_bootstrap_and_leave_nothing_at_the_broker(tmp_path: Path) -> None:
@@ -59,12 +61,14 @@ async def _is_kept(broker: object, login: object) -> bool:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_the_broker_goes_away_in_mid_run_and_comes_back(tmp_path: Path, how: signal.Signals) -> None:
-    with keeping(tmp_path, 3) as kept, Brokered(tmp_path, complete(3, 15_000), 3, kept) as run:
-        bootstrap, nodes = run.bootstrap(), run.all_nodes(*SHARED)
-        for _ in range(2):
-            run.wait_for_growth(1)
+    with keeping(tmp_path, 3) as kept, Brokered(tmp_path, complete(3, 4000), 3, kept) as run:
+        stops = (UNDER_WAY, 10 * UNDER_WAY)
+        bootstrap, nodes = run.bootstrap(), run.all_nodes(*SHARED, stands={1: stops})
+        for stop in range(len(stops)):
+            run.stands(1, stop)
             kept.running.stop(how)
-            nodes[0].wait_until_said("waiting for the broker")
+            nodes[1].go_on()
+            wait_for(lambda stop=stop: nodes[0].said.count("waiting for the broker") > stop, "an outage is told")  # type: ignore[misc]
             kept.running.start()
         result = bootstrap.document()
         assert [node.document()["estimate"] for node in nodes] == [result["estimate"]] * 3
@@ -73,15 +77,15 @@ def test_the_broker_goes_away_in_mid_run_and_comes_back(tmp_path: Path, how: sig
 
 
 def test_nodes_and_bootstrap_are_killed_and_come_back(tmp_path: Path) -> None:
-    with keeping(tmp_path, 3) as kept, Brokered(tmp_path, ring(3, 1500), 3, kept) as run:
-        bootstrap, nodes = run.bootstrap(), run.all_nodes(*SHARED)
-        run.wait_for_growth(2)
+    with keeping(tmp_path, 3) as kept, Brokered(tmp_path, ring(3, 1000), 3, kept) as run:
+        bootstrap, nodes = run.bootstrap(), run.all_nodes(*SHARED, stands={2: [UNDER_WAY], 0: [10 * UNDER_WAY]})
+        run.stands(2)
         nodes[2].kill()
         nodes[2] = run.node(2, *SHARED)
         run.wait_for_growth(0)
         bootstrap.kill()
         bootstrap = run.bootstrap_again()
-        run.wait_for_growth(1)
+        run.stands(0)
         nodes[0].interrupt()
         nodes[0] = run.node(0, *SHARED)
         result = bootstrap.document()
@@ -92,13 +96,12 @@ def test_nodes_and_bootstrap_are_killed_and_come_back(tmp_path: Path) -> None:
 def test_bootstrap_is_killed_when_nobody_has_anything_to_say_to_it(tmp_path: Path) -> None:
     """Only then nodes do not hear by themselves that it is another process, which does not know where they are."""
     with keeping(tmp_path, 3) as kept, Brokered(tmp_path, patient(3, 6000), 3, kept) as run:
-        bootstrap, nodes = run.bootstrap(), run.all_nodes(*SHARED)
-        run.wait_for_growth(2)
-        nodes[2].process.send_signal(signal.SIGSTOP)  # so that there is a run to come back to
+        bootstrap, nodes = run.bootstrap(), run.all_nodes(*SHARED, stands={2: [UNDER_WAY]})
+        run.stands(2)  # so that there is a run to come back to
         time.sleep(ASK_S + 1.0)  # acknowledgements have left and everybody knows all addresses; nothing tells of that
         bootstrap.kill()
         bootstrap = run.bootstrap_again()
-        nodes[2].process.send_signal(signal.SIGCONT)
+        nodes[2].go_on()
         result = bootstrap.document()
         assert [node.document()["estimate"] for node in nodes] == [result["estimate"]] * 3
         assert result["missing"] == []
@@ -191,11 +194,12 @@ def _readable(place: Path) -> Path:
 
 
 def test_a_foreign_client_with_a_password_disturbs_nobody(tmp_path: Path) -> None:
-    with keeping(tmp_path, 3, ["outsider"]) as kept, Brokered(tmp_path, complete(3, 4000), 3, kept) as run:
-        bootstrap, nodes = run.bootstrap(), run.all_nodes(*SHARED)
-        run.wait_for_growth(1)
+    with keeping(tmp_path, 3, ["outsider"]) as kept, Brokered(tmp_path, patient(3, 2000), 3, kept) as run:
+        bootstrap, nodes = run.bootstrap(), run.all_nodes(*SHARED, stands={2: [UNDER_WAY]})
+        run.stands(2)
         run_id = JoinToken.from_text((tmp_path / "boot" / "tokens" / "0000.token").read_text()).address.split("/")[3]
         asyncio.run(_disturb(kept.broker, kept.login("outsider"), run_id))
+        nodes[2].go_on()
         result = bootstrap.document()
         assert [node.document()["estimate"] for node in nodes] == [result["estimate"]] * 3
         faults = [node.document()["faults"] for node in nodes]
@@ -231,7 +235,7 @@ async def _disturb(broker: object, login: object, run_id: str) -> None:
                 packet_head(Act.FRAME, call, peer, me, from_caller=True) + bytes(300_000),
             ):
                 missing.add(client.publish_now(f"p2pdp/{run_id}/{station}", payload, None))
-    await asyncio.wait_for(settled.wait(), 30)
+    await asyncio.wait_for(settled.wait(), GUARD_S)
     await client.leave(forget=True)
 
 
@@ -254,9 +258,8 @@ async def _repeat(kept: Kept, run_id: str, run: Brokered) -> tuple[list[Started]
     heard: list[bytes] = []
     admin = Client(kept.broker, kept.login(ADMIN), heard.append, lambda _number, _code: None)
     await admin.enter(f"p2pdp/{run_id}/#")
-    nodes = run.all_nodes(*SHARED)
-    await asyncio.to_thread(run.wait_for_growth, 1)
-    nodes[2].process.send_signal(signal.SIGSTOP)  # so that there is a run to disturb
+    nodes = run.all_nodes(*SHARED, stands={2: [2 * UNDER_WAY]})
+    await asyncio.to_thread(run.stands, 2)  # so that there is a run to disturb
     await admin.leave(forget=True)
     packets = [(payload, read_packet(payload)) for payload in heard]
     calls = [payload for payload, packet in packets if packet.act is Act.CALL]
@@ -275,9 +278,9 @@ async def _repeat(kept: Kept, run_id: str, run: Brokered) -> tuple[list[Started]
     for payload in (*calls, *frames, *ends, *calls, *frames):
         for station in ("bootstrap", "node-0000", "node-0001", "node-0002"):
             missing.add(client.publish_now(f"p2pdp/{run_id}/{station}", payload, None))
-    await asyncio.wait_for(settled.wait(), 60)
+    await asyncio.wait_for(settled.wait(), GUARD_S)
     await client.leave(forget=True)
-    nodes[2].process.send_signal(signal.SIGCONT)
+    nodes[2].go_on()
     return nodes, {packet.act for _, packet in packets}
 
 

@@ -7,28 +7,30 @@ from pathlib import Path
 
 from p2pdp.wire.frames import BOXED, decode_frame
 from tests.support.calls import called
-from tests.support.capture import CALLED_BYTES, TCP, streams
+from tests.support.capture import BUFFER_BYTES, CALLED_BYTES, SO_RCVBUFFORCE, TCP, streams
 from tests.support.hosted import PORT, Hosted
-from tests.support.launched import complete
+from tests.support.launched import GUARD_S, complete
 from tests.support.netns import Network
 
 ETH_P_IP = 0x0800
 VICTIM, AWAY = 1, 2
+UNDER_WAY = 50  # frames
 
 
 def test_who_repeats_the_frames_of_a_node_that_is_away_does_not_take_its_place(
     tmp_path: Path, networks: type[Network]
 ) -> None:
-    text = complete(5, 4000, "audit = false").replace("patience_s = 6", "patience_s = 30")
+    text = complete(5, 2000, "audit = false").replace("patience_s = 6", "patience_s = 30")
     with networks(4) as network:
         run = Hosted(tmp_path, network, text, 5)
         with run.host_of(VICTIM).inside():
             tap = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(ETH_P_IP))
+        tap.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_BYTES)
         tap.bind(("eth0", ETH_P_IP))
         tap.setblocking(False)
         bootstrap = run.ready_for_nodes()
-        nodes = run.all_nodes()
-        run.wait_for_progress(50_000)
+        nodes = run.all_nodes({AWAY: [UNDER_WAY]})
+        run.stands(AWAY)
         nodes[AWAY].kill()
         packets = []
         with tap:
@@ -56,7 +58,7 @@ def test_who_repeats_the_frames_of_a_node_that_is_away_does_not_take_its_place(
             except TimeoutError:
                 print("the stranger was sent nothing")
             run.node(AWAY)
-            bootstrap.process.wait(60)  # the stranger is there all the time
+            bootstrap.process.wait(GUARD_S)  # the stranger is there all the time
         result = bootstrap.result()
         assert result["missing"] == []
         assert not {"rolled_back", "peer_rolled_back"} & result["faults"].keys(), "nobody innocent is accused"

@@ -35,10 +35,10 @@ def _until(happened: Callable[[], bool]) -> None:
 
 
 @contextmanager
-def _started(folder: Path, module: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+def _started(folder: Path, module: str, *arguments: str, **more: str) -> Iterator[subprocess.Popen[bytes]]:
     with (folder / f"{module}.log").open("ab") as log:
         command = [sys.executable, "-m", module, *arguments]
-        child = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=ENVIRONMENT)
+        child = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log, env=ENVIRONMENT | more)
     try:
         yield child
     finally:
@@ -52,10 +52,19 @@ class Scheduler:
     folder: Path
     address: str
 
-    def worker(self) -> AbstractContextManager[subprocess.Popen[bytes]]:
-        """A worker without a nanny, which would start it again."""
-        how = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1")
-        return _started(self.folder, "distributed.cli.dask_worker", f"tcp://{self.address}", *how)
+    @property
+    def stays(self) -> Path:
+        """It is there once a worker stays in a run."""
+        return self.folder / "stays"
+
+    def worker(self, runs: int | None = None) -> AbstractContextManager[subprocess.Popen[bytes]]:
+        """A worker without a nanny, which would start it again; it may stay in a run for ever, after so many."""
+        how = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1"]
+        more = {}
+        if runs is not None:
+            how += ["--preload", "tests.support.standing"]
+            more = {"STAYS": f"{runs} {self.stays}"}
+        return _started(self.folder, "distributed.cli.dask_worker", f"tcp://{self.address}", *how, **more)
 
 
 @pytest.fixture
@@ -86,10 +95,10 @@ def _sweep(place: Path, out: Path) -> subprocess.Popen[bytes]:
 def test_a_killed_worker_changes_nothing(tmp_path: Path, scheduler: Scheduler) -> None:
     rows = tmp_path / "dask" / "rows"
     place = _described(tmp_path, f"dask://{scheduler.address}")
-    with scheduler.worker() as first, scheduler.worker(), _sweep(place, tmp_path / "dask") as child:
-        _until(lambda: rows.is_dir() and len(list(rows.iterdir())) >= 3)
-        first.kill()
+    with scheduler.worker(1) as first, scheduler.worker(), _sweep(place, tmp_path / "dask") as child:
+        _until(lambda: scheduler.stays.exists() and rows.is_dir() and len(list(rows.iterdir())) >= 3)
         there = len(list(rows.iterdir()))
+        first.kill()
         out, told = child.communicate(timeout=2 * WAIT_S)
     assert (child.returncode, told, there < RUNS) == (0, b"", True)
     assert json.loads(out)["computed"] == RUNS
@@ -101,7 +110,7 @@ def test_a_killed_worker_changes_nothing(tmp_path: Path, scheduler: Scheduler) -
 def test_a_scheduler_that_dies_ends_the_sweep_and_leaves_what_was_done(tmp_path: Path, scheduler: Scheduler) -> None:
     rows = tmp_path / "out" / "rows"
     place = _described(tmp_path, f"dask://{scheduler.address}")
-    with scheduler.worker(), _sweep(place, tmp_path / "out") as child:
+    with scheduler.worker(3), _sweep(place, tmp_path / "out") as child:
         _until(lambda: rows.is_dir() and len(list(rows.iterdir())) >= 3)
         scheduler.process.kill()
         out, told = child.communicate(timeout=WAIT_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from p2pdp.ledger.records import RECEIVED, public_message, read
 from tests.support.across import Across
 from tests.support.launched import Launched, complete
 from tests.support.mosquitto import mosquitto
+
+UNDER_WAY = 50  # frames
 
 
 def lines_of(place: Path) -> list[dict[str, Any]]:
@@ -60,9 +63,10 @@ def test_a_run_is_traced_in_whatever_processes(tmp_path: Path, way: str) -> None
 
 
 def test_a_run_that_is_resumed_goes_on_with_its_trace(tmp_path: Path) -> None:
-    with Launched(tmp_path, complete(4, 8000), trace_wire=True) as launched:
-        launched.wait_for_progress()
+    with Launched(tmp_path, complete(4, 1000), (1, UNDER_WAY), trace_wire=True) as launched:
+        user = launched.stands()
         launched.process.send_signal(signal.SIGINT)
+        os.kill(user, signal.SIGCONT)
         assert launched.end() == 130
     before = (launched.folder / "nodes" / "0001" / "wire.jsonl").read_bytes()
     with Launched(tmp_path) as again:

@@ -56,7 +56,8 @@ def thrown(port: int, data: bytes, *, cut_off: bool = True) -> None:
 @contextmanager
 def begun(place: Path, hops: int, *stops: int) -> Iterator[Launched]:
     """A run in which everybody is on its way and user 0 stops itself under way; its end is judged."""
-    with Launched(place, complete(NODES, hops), (0, *(stops or UNDER_WAY))) as run:
+    text = complete(NODES, hops).replace("patience_s = 6", "patience_s = 60")
+    with Launched(place, text, (0, *(stops or UNDER_WAY))) as run:
         yield run
         assert run.completes()["missing"] == []
     assert judge_folder(run.folder).verification.verified == COMPLETE
@@ -64,7 +65,7 @@ def begun(place: Path, hops: int, *stops: int) -> Iterator[Launched]:
 
 @contextmanager
 def paused(run: Launched) -> Iterator[None]:
-    """From where user 0 stopped itself. Meanwhile the run cannot come to its end; shorter than patience."""
+    """From where user 0 stopped itself. Meanwhile the run cannot come to its end; much shorter than patience."""
     process = run.stands()
     yield
     os.kill(process, signal.SIGCONT)

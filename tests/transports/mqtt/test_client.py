@@ -12,8 +12,9 @@ import uvloop
 from p2pdp.core.errors import NotReady
 from p2pdp.transports.mqtt.access import Broker
 from p2pdp.transports.mqtt.client import BrokerError
-from tests.support.mosquitto import PLAIN, Mosquitto, free_port, shared_broker
+from tests.support.mosquitto import PLAIN, Mosquitto, shared_broker
 from tests.support.mqtt_ends import TOPIC, End
+from tests.support.ports import free_port
 
 
 def play(story: Callable[[], Awaitable[None]]) -> None:

@@ -15,8 +15,9 @@ from p2pdp.transports.mqtt.endpoint import Endpoint
 from p2pdp.transports.mqtt.packets import Act, packet_head
 from p2pdp.transports.mqtt.transport import Call, MqttTransport
 from p2pdp.transports.pool import STRANGER_FRAME_BYTES_MAX
-from tests.support.mosquitto import PLAIN, Mosquitto, free_port
+from tests.support.mosquitto import PLAIN, Mosquitto
 from tests.support.mqtt_ends import End
+from tests.support.ports import free_port
 from tests.support.transport_worlds import LOOPS, MqttWorld, Node, live, play
 
 if TYPE_CHECKING:
