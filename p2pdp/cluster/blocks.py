@@ -29,7 +29,8 @@ Block = Callable[[int, int], Iterable[Any]]
 
 Told = Callable[[int], None]
 Progress = Callable[[int, int], None]
-ALONE_S: Final = 0.3  # that rows take before others are asked to help, if the rest takes as long again
+ALONE_S: Final = 0.3  # that what is left of rows takes at least where others are asked to help
+_LOOKS: Final = 6  # in so much less time it shows how long rows take
 _LENGTH: Final = Struct("=Q")  # before the floats of a row
 _READ_BYTES: Final = 1 << 20
 _KINDS: Final = (UsageError, NotReady, Refused, VerificationFailed)
@@ -136,7 +137,7 @@ class Cores:
         """Return whether others should do the rest."""
         if self._processes == 1 or count - done < 2:
             return False
-        return taken_s >= ALONE_S and taken_s * (count - done) >= ALONE_S * done
+        return taken_s * _LOOKS >= ALONE_S and taken_s * (count - done) >= ALONE_S * done
 
 
 class _Stream:
