@@ -95,7 +95,7 @@ class Cores:
     """An `Each` on several cores; `told` is given how many rows are there, and how many there will be."""
 
     def __init__(self, workers: int | None, told: Progress = untold) -> None:
-        self._processes = worker_count(workers)
+        self.processes = worker_count(workers)
         self._told = told
 
     def __call__(self, count: int, row: Row) -> list[Floats]:
@@ -110,7 +110,7 @@ class Cores:
 
     def _shared(self, begin: int, count: int, row: Row) -> list[Floats]:
         """Return the rows from `begin` on; each process takes every so many, and keeps its caches."""
-        processes = min(self._processes, count - begin)
+        processes = min(self.processes, count - begin)
         streams = [_Stream() for _ in range(processes)]
 
         def read(stream: _Stream) -> None:
@@ -135,7 +135,7 @@ class Cores:
 
     def _pays(self, taken_s: float, done: int, count: int) -> bool:
         """Return whether others should do the rest."""
-        if self._processes == 1 or count - done < 2:
+        if self.processes == 1 or count - done < 2:
             return False
         return taken_s * _LOOKS >= ALONE_S and taken_s * (count - done) >= ALONE_S * done
 

@@ -183,6 +183,9 @@ class Analysis:
         """Return the outcome of each trial, sampled from its distribution; None if only a simulated world runs it."""
         return None
 
+    tells_pairs = True
+    """If true, an audit has a number for each pair of users, in memory too."""
+
     fast_in_advance = False
     """If true, the first outcome of the fast path is compared at the epsilon of the plan; otherwise at none."""
 

@@ -16,7 +16,7 @@ from p2pdp.assembly.outcome import Outcome, outcome
 from p2pdp.auditor.headline import Verdict, verdict_in_advance
 from p2pdp.cluster.blocks import Cores, in_blocks, worker_count
 from p2pdp.cluster.pool import Done
-from p2pdp.core.errors import Refused, RunFailed, UsageError
+from p2pdp.core.errors import NotReady, Refused, RunFailed, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files import folder as folders
 from p2pdp.files.given import GRAPH_FILE, edges_text
@@ -346,5 +346,5 @@ class _Simulated:
             return None
         try:
             return audit_evidence(self._evidence, cores=cores)
-        except Refused:  # the run is done all the same; `p2pdp audit` says why there is no claim
+        except (NotReady, Refused):  # the run is done all the same; `p2pdp audit` says why there is no claim
             return None
