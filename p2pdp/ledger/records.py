@@ -379,15 +379,17 @@ _known: Final[dict[bytes, Message]] = {}  # messages without value: many say the
 def _unpacked(record: Record, value: bytes | memoryview) -> Message:
     try:
         packed = packed_message(record)
-        if value:
-            return unpack_message(packed, value)
-        found = _known.get(packed)
-        if found is None:
-            found = unpack_message(packed, value)
-            if len(packed) <= _KNOWN_BYTES_MAX and _FLAT.issuperset(map(type, found.fields)):  # which nobody can change
-                if len(_known) >= _KNOWN_MAX:
-                    _known.clear()
-                _known[packed] = found
-        return found
+        return unpack_message(packed, value) if value else _without_value(packed)
     except (CodecError, IndexError, TypeError):
         raise LedgerError(f"record {record.index}: holds no readable message") from None
+
+
+def _without_value(packed: bytes) -> Message:
+    found = _known.get(packed)
+    if found is None:
+        found = unpack_message(packed, b"")
+        if len(packed) <= _KNOWN_BYTES_MAX and _FLAT.issuperset(map(type, found.fields)):  # which nobody can change
+            if len(_known) >= _KNOWN_MAX:
+                _known.clear()
+            _known[packed] = found
+    return found

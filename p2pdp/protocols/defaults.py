@@ -186,6 +186,9 @@ class Analysis:
     tells_pairs = True
     """If true, an audit has a number for each pair of users, in memory too."""
 
+    worker_bytes = 64 * 1024**2
+    """Memory that each process that shares an audit has of its own, at most."""
+
     fast_in_advance = False
     """If true, the first outcome of the fast path is compared at the epsilon of the plan; otherwise at none."""
 

@@ -8,22 +8,21 @@ as many a byte. Processes share all of that, but for what each computes itself a
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Final
 
-from p2pdp.core.errors import NotReady, VerificationFailed
+from p2pdp.core.errors import NotReady
 from p2pdp.core.ids import is_user
 from p2pdp.files.memory import free_bytes
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import LedgerError
 from p2pdp.ledger.stored import Ledger
+from p2pdp.protocols import protocol
 from p2pdp.replay.evidence import Evidence
 
 Notice = Callable[[str], None]
 PROCESS_BYTES: Final = 100 * 1024**2  # of the program and its libraries
-OWN_BYTES: Final = 350 * 1024**2  # that each process that shares the work comes to have of its own, at most
-OWN_SHARE: Final = 1.2  # of all that is held; with little to hold it is no more than that
-RECORD_BYTES: Final = 1800  # parsed, and replayed
+OWN_SHARE: Final = 1.2  # of what is held, that each process comes to have of its own: its family says how much at most
+RECORD_BYTES: Final = 1600  # parsed, and replayed
 PAIR_BYTES: Final = 12 * 8  # of each pair, in all arrays together
 _LOOKED_AT: Final = 16  # users whose ledgers tell how many records there are
 _SAID_FROM: Final = 1024**3
@@ -36,11 +35,10 @@ def unnoticed(_text: str) -> None:
 
 def audit_bytes(evidence: Evidence, processes: int) -> int:
     """Return about how much memory an audit takes at most, all processes together."""
-    pairs = 0
-    with suppress(VerificationFailed):  # which verification says
-        pairs = evidence.roster.n**2 if evidence.run.protocol.analysis().tells_pairs else 0
-    held = RECORD_BYTES * (_records(evidence, VIEW) + _records(evidence, PRIVATE)) + PAIR_BYTES * pairs
-    return PROCESS_BYTES + held + processes * min(OWN_BYTES, int(OWN_SHARE * held))
+    analysis = protocol(evidence.spec.run.protocol).analysis()
+    held = RECORD_BYTES * (_records(evidence, VIEW) + _records(evidence, PRIVATE))
+    held += PAIR_BYTES * evidence.roster.n**2 if analysis.tells_pairs else 0
+    return PROCESS_BYTES + held + processes * min(analysis.worker_bytes, int(OWN_SHARE * held))
 
 
 def _records(evidence: Evidence, role: str) -> int:

@@ -10,6 +10,7 @@ from p2pdp.files.folder import read_evidence
 from p2pdp.files.samples import samples
 from p2pdp.files.spec import parse_spec
 from p2pdp.ledger.journal import PRIVATE, VIEW
+from p2pdp.protocols.defaults import Analysis
 from p2pdp.replay.evidence import Evidence
 from p2pdp.runs import memory as module
 from p2pdp.runs.memory import OWN_SHARE, PAIR_BYTES, RECORD_BYTES, audit_bytes, check_memory
@@ -37,7 +38,9 @@ def test_records_and_pairs_count(evidence: Evidence, monkeypatch: pytest.MonkeyP
     """There are few users, whose ledgers are all looked at."""
     held = RECORD_BYTES * records(evidence) + PAIR_BYTES * evidence.roster.n**2
     assert audit_bytes(evidence, 3) == module.PROCESS_BYTES + held + 3 * int(OWN_SHARE * held)
-    monkeypatch.setattr(module, "OWN_BYTES", 1000)
+    analysis = type(evidence.run.protocol.analysis())
+    assert analysis.worker_bytes > Analysis.worker_bytes  # spectra of gaps
+    monkeypatch.setattr(analysis, "worker_bytes", 1000)
     assert audit_bytes(evidence, 2) == module.PROCESS_BYTES + held + 2000
 
 
