@@ -1,4 +1,4 @@
-"""How much memory an audit takes, said before it begins; what cannot fit is refused instead of being killed.
+"""The memory that an audit takes, said before it begins; what cannot fit is refused instead of being killed.
 
 An audit holds the records of all ledgers with what replaying them gives, and some arrays with a number for each pair
 of users. Large values are not held. How many records there are is told by a few ledgers: the others are taken to have
