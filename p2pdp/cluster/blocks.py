@@ -3,8 +3,8 @@
 Guarantee: answers come in the order of their numbers, and do not depend on the number of processes. The first error of
 any of them is raised in the caller's process, and no process is left behind.
 
-`Cores` computes rows of floats. Its processes inherit what the caller has in memory, and tell their rows bit for bit.
-Work that is soon done stays with the caller.
+`Cores` computes rows of floats. Its processes inherit what the caller has in memory, and each tells its rows bit for
+bit while it computes more. Work that is soon done stays with the caller.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from __future__ import annotations
 import gc
 import os
 import threading
-from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
+from struct import Struct
 from time import monotonic
 from typing import Any, Final
 
@@ -29,8 +29,10 @@ Block = Callable[[int, int], Iterable[Any]]
 
 Told = Callable[[int], None]
 Progress = Callable[[int, int], None]
-ALONE_S: Final = 0.3  # that rows take before others are asked to help, if the rest takes as long again
-_BLOCKS_EACH: Final = 2  # of rows for a process: some are quicker, but each begins without what others kept
+ALONE_S: Final = 0.3  # that what is left of rows takes at least where others are asked to help
+_LOOKS: Final = 6  # in so much less time it shows how long rows take
+_LENGTH: Final = Struct("=Q")  # before the floats of a row
+_READ_BYTES: Final = 1 << 20
 _KINDS: Final = (UsageError, NotReady, Refused, VerificationFailed)
 
 
@@ -93,7 +95,7 @@ class Cores:
     """An `Each` on several cores; `told` is given how many rows are there, and how many there will be."""
 
     def __init__(self, workers: int | None, told: Progress = untold) -> None:
-        self._processes = worker_count(workers)
+        self.processes = worker_count(workers)
         self._told = told
 
     def __call__(self, count: int, row: Row) -> list[Floats]:
@@ -102,20 +104,70 @@ class Cores:
             rows.append(row(len(rows)))
             self._told(len(rows), count)
 
-        def block(start: int, size: int) -> Iterator[str]:
-            gc.disable()  # it would touch, and so copy, all that the processes share
-            for number in range(start, start + size):
-                yield b64encode(np.asarray(row(number), dtype=np.float64).tobytes()).decode()
+        if len(rows) < count:
+            rows += self._shared(len(rows), count, row)
+        return rows
 
-        begin, left = len(rows), count - len(rows)
-        size = max(1, -(-left // (self._processes * _BLOCKS_EACH)))
-        told = in_blocks(
-            begin, left, block, self._processes, size, lambda more: self._told(begin + more, count), _why_row
-        )
-        return rows + [np.frombuffer(b64decode(one), dtype=np.float64) for one in told]
+    def _shared(self, begin: int, count: int, row: Row) -> list[Floats]:
+        """Return the rows from `begin` on; each process takes every so many, and keeps its caches."""
+        processes = min(self.processes, count - begin)
+        streams = [_Stream() for _ in range(processes)]
+
+        def read(stream: _Stream) -> None:
+            before = len(stream.rows)
+            stream.read()
+            if len(stream.rows) > before:
+                self._told(begin + sum(len(one.rows) for one in streams), count)
+
+        try:
+            with Pool(processes) as pool:
+                for place, stream in enumerate(streams):
+                    pool.begin(str(place), partial(stream.tell_all, row, range(begin + place, count, processes)))
+                while pool.running:
+                    _answers_of(pool.next_done({one.reading: partial(read, one) for one in streams}), _why_row)
+                for place, stream in enumerate(streams):
+                    while len(stream.rows) < len(range(begin + place, count, processes)):
+                        read(stream)
+        finally:
+            for stream in streams:
+                stream.close()
+        return [streams[at % processes].rows[at // processes] for at in range(count - begin)]
 
     def _pays(self, taken_s: float, done: int, count: int) -> bool:
         """Return whether others should do the rest."""
-        if self._processes == 1 or count - done < 2:
+        if self.processes == 1 or count - done < 2:
             return False
-        return taken_s >= ALONE_S and taken_s * (count - done) >= ALONE_S * done
+        return taken_s * _LOOKS >= ALONE_S and taken_s * (count - done) >= ALONE_S * done
+
+
+class _Stream:
+    """A pipe on which a process tells rows, and what was read from it."""
+
+    def __init__(self) -> None:
+        self.reading, self._writing = os.pipe()
+        self.rows: list[Floats] = []
+        self._told = bytearray()
+
+    def tell_all(self, row: Row, numbers: Iterable[int]) -> dict[str, Any]:
+        """Compute these rows and tell them."""
+        gc.disable()  # it would touch, and so copy, all that the processes share
+        for number in numbers:
+            data = np.asarray(row(number), dtype=np.float64).tobytes()
+            left = memoryview(_LENGTH.pack(len(data)) + data)
+            while left:
+                left = left[os.write(self._writing, left) :]
+        return {"answers": []}
+
+    def read(self) -> None:
+        """Read what is there, at least a byte."""
+        self._told += os.read(self.reading, _READ_BYTES)
+        while len(self._told) >= _LENGTH.size:
+            end = _LENGTH.size + _LENGTH.unpack_from(self._told)[0]
+            if len(self._told) < end:
+                return
+            self.rows.append(np.frombuffer(bytes(self._told[_LENGTH.size : end]), dtype=np.float64))
+            del self._told[:end]
+
+    def close(self) -> None:
+        os.close(self.reading)
+        os.close(self._writing)

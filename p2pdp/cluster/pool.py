@@ -13,7 +13,7 @@ import json
 import os
 import select
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from time import monotonic, sleep
 from types import TracebackType
@@ -25,6 +25,7 @@ from p2pdp.core.errors import NotReady, P2pdpError
 TIDY_S: Final = 3.0  # that a work has to leave when it is asked to
 LOOK_S: Final = 0.01
 _READ_BYTES: Final = 1 << 16
+_NOTHING: Final[Mapping[int, Callable[[], None]]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +79,14 @@ class Pool:
             os.close(writing)
             self._children[reading] = _Child(name, process)
 
-    def next_done(self) -> Done:
-        """Wait until one of the computations has ended."""
+    def next_done(self, beside: Mapping[int, Callable[[], None]] = _NOTHING) -> Done:
+        """Wait until one of the computations has ended; meanwhile do what belongs to pipes `beside` when they fill."""
         while True:
-            ready, _, _ = select.select(list(self._children), [], [])
+            ready, _, _ = select.select([*self._children, *beside], [], [])
             for reading in ready:
+                if reading in beside:
+                    beside[reading]()
+                    continue
                 data = os.read(reading, _READ_BYTES)
                 self._children[reading].told += data
                 if not data:

@@ -370,8 +370,26 @@ def whole_message(record: Record) -> Message:
     return _unpacked(record, memoryview(part)[SALT_BYTES:] if len(part) > LARGE_BYTES else part[SALT_BYTES:])
 
 
+_KNOWN_MAX: Final = 4096
+_KNOWN_BYTES_MAX: Final = 128
+_FLAT: Final = frozenset({int, str, bytes})
+_known: Final[dict[bytes, Message]] = {}  # messages without value: many say the same, such as the number of a round
+
+
 def _unpacked(record: Record, value: bytes | memoryview) -> Message:
     try:
-        return unpack_message(packed_message(record), value)
+        packed = packed_message(record)
+        return unpack_message(packed, value) if value else _without_value(packed)
     except (CodecError, IndexError, TypeError):
         raise LedgerError(f"record {record.index}: holds no readable message") from None
+
+
+def _without_value(packed: bytes) -> Message:
+    found = _known.get(packed)
+    if found is None:
+        found = unpack_message(packed, b"")
+        if len(packed) <= _KNOWN_BYTES_MAX and _FLAT.issuperset(map(type, found.fields)):  # which nobody can change
+            if len(_known) >= _KNOWN_MAX:
+                _known.clear()
+            _known[packed] = found
+    return found

@@ -8,6 +8,7 @@ small and very large mu, `epsilons_of` takes that careful answer too: it is neve
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -21,6 +22,8 @@ _ROOT_2: Final = math.sqrt(2.0)
 _STEPS_MAX: Final = 60
 _MARGIN: Final = 1e-9  # relative; covers the rounding of the logarithms below
 _EDGE: Final = 1e-6
+_TOLD_FROM: Final = 0.01  # epsilons are far more exact than `_TOLD_APART` from here on
+_TOLD_APART: Final = 1e-3
 _CAREFUL_BELOW: Final = 1e-5  # where the difference of two nearly equal tails loses too many digits
 _CAREFUL_ABOVE: Final = 1e6  # where the difference of two large logarithms does, and squares overflow in the end
 
@@ -44,11 +47,31 @@ def epsilons_of(delta: float, mu: Floats) -> Floats:
     result[careful] = np.array([gaussian.epsilon_of(delta, float(value)) for value in values])[back]
     if np.any(plain):
         values, back = np.unique(result[plain], return_inverse=True)
-        epsilons = _solve(delta, values)
-        for at in np.nonzero(_is_doubtful(delta, epsilons, values))[0]:
-            epsilons[at] = gaussian.epsilon_of(delta, float(values[at]))
-        result[plain] = epsilons[back]
+        result[plain] = _of_values(delta, values.tobytes())[back]
     return result
+
+
+@lru_cache(maxsize=1)  # claims ask for the mean over all pairs, and then for each pair
+def _of_values(delta: float, packed: bytes) -> Floats:
+    """Return the same for different numbers, none of them extreme."""
+    values = np.frombuffer(packed, dtype=np.float64)
+    epsilons = _solve(delta, values)
+    for at in np.nonzero(_is_doubtful(delta, epsilons, values))[0]:
+        epsilons[at] = gaussian.epsilon_of(delta, float(values[at]))
+    return epsilons
+
+
+def count_above(delta: float, mu: Floats, epsilon: float) -> int:
+    """Return how many of these mu have an epsilon above this one by `epsilons_of`, which few of them are asked for."""
+    inside("delta", delta)
+    plain = (mu >= _CAREFUL_BELOW) & (mu <= _CAREFUL_ABOVE)
+    if not _TOLD_FROM <= epsilon < math.inf:
+        plain &= False
+    values, target = mu[plain], np.log(delta)
+    above = _log_delta(np.full_like(values, epsilon * (1.0 + _TOLD_APART)), values) > target
+    near = ~above & (_log_delta(np.full_like(values, epsilon * (1.0 - _TOLD_APART)), values) > target)
+    rest = np.concatenate([values[near], mu[~plain]])
+    return int(np.sum(above)) + int(np.sum(epsilons_of(delta, rest) > epsilon))
 
 
 def _is_doubtful(delta: float, epsilon: Floats, mu: Floats) -> Bools:

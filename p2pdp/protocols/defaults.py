@@ -183,6 +183,12 @@ class Analysis:
         """Return the outcome of each trial, sampled from its distribution; None if only a simulated world runs it."""
         return None
 
+    tells_pairs = True
+    """If true, an audit has a number for each pair of users, in memory too."""
+
+    worker_bytes = 64 * 1024**2
+    """Memory that each process that shares an audit has of its own, at most."""
+
     fast_in_advance = False
     """If true, the first outcome of the fast path is compared at the epsilon of the plan; otherwise at none."""
 

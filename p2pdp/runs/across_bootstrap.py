@@ -22,7 +22,7 @@ from p2pdp.auditor.verify import excluded_in
 from p2pdp.cluster.folder import BootstrapFolder, is_bootstrap_folder
 from p2pdp.core.claims import Unit
 from p2pdp.core.endings import STOPPED, RunStopped, Stopped, why_stopped
-from p2pdp.core.errors import Refused, RunFailed, UsageError, VerificationFailed
+from p2pdp.core.errors import NotReady, Refused, RunFailed, UsageError, VerificationFailed
 from p2pdp.core.happenings import Notify, happening
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, peer_name
 from p2pdp.core.messages import BLOCKED, EXCLUDED, RESULT
@@ -364,7 +364,7 @@ def _audited(
     """Return the audit of what is here, if there is a claim, and what is wrong with it."""
     try:
         return audit_evidence(evidence, allow_missing=True), None
-    except Refused as error:  # the run is done all the same
+    except (NotReady, Refused) as error:  # the run is done all the same
         sealed = f"they are sealed; the auditor has claims by p2pdp audit {place} --key FILE"
         notify(happening("no_claim", reason=sealed if any(map(is_sealed, skeletons)) else str(error)))
         return None, None

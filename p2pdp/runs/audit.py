@@ -40,6 +40,7 @@ from p2pdp.report.page.facts import Proof, Sharing
 from p2pdp.report.page.markup import Markup, table
 from p2pdp.runs.collector import undisturbed
 from p2pdp.runs.comparing import UNKNOWN, estimate_in
+from p2pdp.runs.memory import Notice, check_memory, unnoticed
 from p2pdp.runs.trust import UNPINNED, pinned_key
 from p2pdp.topology.components import component_labels
 from p2pdp.topology.graphs import Graph, graph_of_edges
@@ -220,10 +221,12 @@ def audit(
     progress: Progress | None = None,
     bootstrap: str | Path | None = None,
     workers: int | None = None,
+    notice: Notice = unnoticed,
 ) -> Audited:
     """Audit a run. Without `key`, the auditor's key file, sealed skeletons count as missing if that is allowed.
 
-    `progress` is told how many users were looked at, of how many; `workers` is the most processes to use.
+    `progress` is told how many users were looked at, of how many; `workers` is the most processes to use; `notice` is
+    told how much memory a large audit takes.
     """
     given: Any = delta  # callers of Python may hand in anything
     if given is not None and not (isinstance(given, int | float) and 0.0 < given < 1.0):
@@ -236,7 +239,8 @@ def audit(
         raise UsageError(f"{place}: holds one node's view only; an audit needs the skeletons of all")
     root = pinned_key(bootstrap, Path(place))
     cores = Cores(workers, _by_users(progress, evidence.roster.n) if progress is not None else untold)
-    return audit_evidence(evidence, colluders, delta, allow_missing=allow_missing, root=root, cores=cores)
+    how: Any = {"allow_missing": allow_missing, "root": root, "cores": cores, "notice": notice}
+    return audit_evidence(evidence, colluders, delta, **how)
 
 
 def _by_users(progress: Progress, users: int) -> Progress:
@@ -252,12 +256,14 @@ def audit_evidence(
     allow_missing: bool = False,
     root: bytes | None = None,
     cores: Cores | None = None,
+    notice: Notice = unnoticed,
 ) -> Audited:
     """Return the claims of a run whose evidence is at hand; by default with the spec's colluders and delta.
 
-    All cores are used without `cores`.
+    All cores are used without `cores`. What does not fit into memory is refused before it begins.
     """
     each = cores or Cores(None)
+    check_memory(evidence, each.processes, notice)
     checked = judge(evidence, root, each)
     if checked.verified is None and not (allow_missing and checked.only_missing):
         without = "; with --allow-missing it claims what it can" if checked.only_missing else ""

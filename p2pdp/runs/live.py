@@ -15,7 +15,7 @@ from p2pdp.cluster.jobs import Job, job_of
 from p2pdp.cluster.launcher import Cluster
 from p2pdp.cluster.layout import ONE_EACH, Packing, layout_of
 from p2pdp.core.endings import RunStopped, why_stopped
-from p2pdp.core.errors import Refused, RunFailed, UsageError, VerificationFailed
+from p2pdp.core.errors import NotReady, Refused, RunFailed, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
 from p2pdp.core.spec import REAL_DATA, Spec
 from p2pdp.files.checks import learns
@@ -201,7 +201,7 @@ def _audited(evidence: Evidence) -> tuple[Audited | None, str | None]:
     """Return the audit of the run, if there is a claim, and what is wrong with its ledgers."""
     try:
         return audit_evidence(evidence), None
-    except Refused:  # the run is done all the same; `p2pdp audit` says why there is no claim
+    except (NotReady, Refused):  # the run is done all the same; `p2pdp audit` says why there is no claim
         return None, None
     except VerificationFailed as error:
         return None, str(error)

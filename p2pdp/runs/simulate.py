@@ -6,6 +6,7 @@ The fast path (`fast`) draws results from their distribution instead: it leaves 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from p2pdp.assembly.outcome import Outcome, outcome
 from p2pdp.auditor.headline import Verdict, verdict_in_advance
 from p2pdp.cluster.blocks import Cores, in_blocks, worker_count
 from p2pdp.cluster.pool import Done
-from p2pdp.core.errors import Refused, RunFailed, UsageError
+from p2pdp.core.errors import NotReady, Refused, RunFailed, UsageError
 from p2pdp.core.spec import Spec
 from p2pdp.files import folder as folders
 from p2pdp.files.given import GRAPH_FILE, edges_text
@@ -35,6 +36,7 @@ from p2pdp.sim.world import World
 Progress = Callable[[int, int], None]
 TRIALS_MAX: Final = 1_000_000
 _BLOCKS_EACH: Final = 4  # of quick trials for a process
+FAST_MAX: Final = 20_000_000_000  # numbers that users exchange in a trial: some minutes
 _OF_A_TRIAL: Final = ("estimate", "truth", "error", "scores", "baselines", "curves")
 
 
@@ -63,6 +65,8 @@ def simulate_spec(
     seed, processes = spec.run.seed or 0, min(worker_count(workers), trials or 1)
     first = prepare(on_seed(spec, seed), fast=fast)
     check_local(first.run)
+    if fast:
+        check_fast(first.run)
     place = None if out is None else folders.make_folder(out)
     if place is not None and spec.graph.own is not None:
         folders.write_text(place / GRAPH_FILE, edges_text(spec.graph.own), secret=not spec.graph.public)
@@ -100,10 +104,21 @@ def simulate_once(spec: Spec, *, fast: bool) -> Result:
     prepared = prepare(on_seed(spec, spec.run.seed or 0), fast=fast)
     check_local(prepared.run)
     if fast:
+        check_fast(prepared.run)
         return next(_fast_results(_Block(prepared, 1), None))
     simulated = _Simulated(prepared, NO_FAULTS, None, traced=False)
     audited = simulated.audited(Cores(1))  # a sweep runs one of these on each core
     return _check_stopped(simulated.result(None if audited is None else audited.verdict))
+
+
+def check_fast(run: RunPlan) -> None:
+    """Refuse a run of so many exchanges, as on a graph that mixes slowly, that the fast path is not quick either."""
+    numbers = run.exchanges * math.prod(run.plan.shape)
+    if numbers > FAST_MAX:
+        raise Refused(
+            f"--fast: in this run users exchange {numbers:,} numbers, and at most {FAST_MAX:,} are computed; "
+            "use a graph that mixes faster, or fewer rounds or hops"
+        )
 
 
 def _check_stopped(result: Result) -> Result:
@@ -332,5 +347,5 @@ class _Simulated:
             return None
         try:
             return audit_evidence(self._evidence, cores=cores)
-        except Refused:  # the run is done all the same; `p2pdp audit` says why there is no claim
+        except (NotReady, Refused):  # the run is done all the same; `p2pdp audit` says why there is no claim
             return None

@@ -146,3 +146,26 @@ def test_an_interrupted_caller_leaves_no_process_behind() -> None:
     with pytest.raises(SystemExit):
         Cores(2, interrupted)(8, process)
     assert children() <= before
+
+
+@pytest.mark.usefixtures("at_once")
+def test_rows_that_no_pipe_holds_come_whole() -> None:
+    def large(number: int) -> Floats:
+        return np.arange(100_000.0) + number
+
+    told: list[tuple[int, int]] = []
+    rows = Cores(2, lambda done, total: told.append((done, total)))(7, large)
+    assert [row.tobytes() for row in rows] == [large(number).tobytes() for number in range(7)]
+    assert told == sorted(told)
+    assert len(told) > 2  # as rows come, and not when a process ends
+
+
+@pytest.mark.usefixtures("at_once")
+def test_a_process_keeps_what_it_computed_for_its_next_row() -> None:
+    known: list[int] = []
+
+    def row(number: int) -> Floats:
+        known.append(number)
+        return np.array(known, dtype=np.float64)
+
+    assert [found.tolist() for found in Cores(2)(5, row)] == [[0], [1], [0, 2], [1, 3], [0, 2, 4]]

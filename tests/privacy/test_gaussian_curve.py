@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.mechanisms import gaussian
-from p2pdp.privacy.gaussian_curve import epsilon_of_each, epsilons_of, gaussian_deltas
+from p2pdp.privacy.gaussian_curve import count_above, epsilon_of_each, epsilons_of, gaussian_deltas
 
 DELTAS = [0.5, 0.1, 1e-3, 1e-5, 1e-6, 1e-12, 1e-30, 1e-100]
 
@@ -82,3 +82,15 @@ def test_gaussian_deltas_are_exact_into_the_tail() -> None:
         epsilons = mu * np.array([0.0, 0.1, 1.0, 5.0, 20.0]) + mu**2 / 2
         for epsilon, found in zip(epsilons, gaussian_deltas(epsilons, np.full(5, mu)), strict=True):
             assert found == pytest.approx(gaussian.delta_of(float(epsilon), mu), rel=1e-9, abs=1e-300)
+
+
+@given(
+    st.lists(st.floats(0.0, 1e7) | st.just(math.inf), max_size=30),
+    st.floats(0.0, 60.0) | st.just(math.inf),
+    st.sampled_from([1e-12, 1e-5, 0.3]),
+)
+def test_those_above_are_counted_as_each_of_them_says(mus: list[float], epsilon: float, delta: float) -> None:
+    mu = np.array(mus)
+    assert count_above(delta, mu, epsilon) == int(np.sum(epsilons_of(delta, mu) > epsilon))
+    for at in epsilons_of(delta, mu).tolist():  # also right at one of them
+        assert count_above(delta, mu, at) == int(np.sum(epsilons_of(delta, mu) > at))

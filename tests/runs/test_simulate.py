@@ -291,3 +291,10 @@ def test_a_run_is_traced_only_if_that_was_asked_for(tmp_path: Path) -> None:
     for wrong in ({"fast": True, "out": tmp_path / "fast"}, {}):
         with pytest.raises(UsageError, match="--trace-wire"):
             p2pdp.simulate(spec, trace_wire=True, **wrong)
+
+
+def test_what_would_not_be_fast_is_refused_before_it_begins() -> None:
+    slow = parse_spec(gossip(100_000, "path", 'rounds = "auto"'), None)
+    with pytest.raises(Refused, match=r"^--fast: in this run users exchange [\d,]{14,} numbers"):
+        p2pdp.simulate(slow, fast=True)
+    module.check_fast(module.prepare(parse_spec(COMPLETE, None)).run)

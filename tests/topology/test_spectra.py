@@ -4,10 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
+from p2pdp.core.errors import Refused
 from p2pdp.core.spec import GraphPart
-from p2pdp.topology.graphs import complete_graph, make_graph
-from p2pdp.topology.spectra import DENSE_MAX, log_resolvent, spectrum_ends
+from p2pdp.topology.graphs import complete_graph, graph_of_edges, make_graph
+from p2pdp.topology.spectra import DENSE_MAX, _ends_on_path, gap_at_most, log_resolvent, spectrum_ends
 from p2pdp.topology.weights import sparse_weights
 
 
@@ -103,3 +105,41 @@ def test_another_first_eigenvector_may_be_known() -> None:
     values = np.linalg.eigvalsh(form)
     found = spectrum_ends(form, np.sqrt(degrees / degrees.sum()))
     assert (found.second, found.last) == pytest.approx((values[-2], values[0]), abs=1e-8)
+
+
+@pytest.mark.parametrize(("n", "weights"), [(701, "metropolis"), (30_000, "metropolis"), (100_000, "lazy")])
+def test_paths_of_any_size_are_known(n: int, weights: str) -> None:
+    """The second eigenvector of a path is a cosine: 1 - second = 2 w (1 - cos(pi / n)), w the weight of its edges."""
+    matrix = sparse_weights(make_graph(GraphPart(kind="path"), n, 0), weights)
+    moved = float(matrix[[0], [1]][0])
+    found = _ends_on_path(matrix) if n < 1000 else spectrum_ends(matrix)
+    assert found is not None
+    assert found.residual < 1e-13
+    assert found.gap == pytest.approx(4 * moved * math.sin(math.pi / 2 / n) ** 2, abs=5e-14)
+    assert _ends_on_path(sparse_weights(make_graph(GraphPart(kind="ring"), 701, 0), "metropolis")) is None
+
+
+def test_users_of_a_path_may_have_any_numbers_and_weights() -> None:
+    random = np.random.default_rng(1)
+    across, places = random.uniform(0.1, 0.4, DENSE_MAX), random.permutation(DENSE_MAX + 1)
+    along = np.diag(across, 1) + np.diag(across, -1)
+    along += np.diag(1.0 - along.sum(axis=0))
+    mixed = along[np.ix_(places, places)]
+    values = np.linalg.eigvalsh(mixed)
+    found = _ends_on_path(csr_array(mixed))
+    assert found is not None
+    assert (found.second, found.last) == pytest.approx((values[-2], values[0]), abs=1e-13)
+
+
+@pytest.mark.parametrize(("kind", "n"), [("path", 300), ("star", 50), ("grid", 100), ("regular", 60), ("complete", 9)])
+def test_distances_never_tell_too_small_a_gap(kind: str, n: int) -> None:
+    matrix = sparse_weights(make_graph(GraphPart(kind=kind, degree=4 if kind == "regular" else None), n, 0), "lazy")
+    assert 1.0 - np.linalg.eigvalsh(matrix.toarray())[-2] <= gap_at_most(matrix, np.full(n, n**-0.5)) + 1e-12
+
+
+def test_what_mixes_too_slowly_is_refused_by_name() -> None:
+    """A line of users with a twig at each of them."""
+    n = 60_000
+    edges = [(at, at + 1) for at in range(n // 2 - 1)] + [(at, at + n // 2) for at in range(n // 2)]
+    with pytest.raises(Refused, match=r"^\[graph\]: it mixes so slowly"):
+        spectrum_ends(sparse_weights(graph_of_edges(n, edges), "metropolis"))

@@ -57,8 +57,8 @@ def complete_graph(
     `each` computes what all observers learn.
     """
     check(n, len(gaps), mu_upper, mu_lower, delta)
-    bases = [Counter(_kind(n, gap, None) for gap in seen) for seen in gaps]
-    changes = [_changes(n, seen) for seen in gaps]
+    counted = [_counted(n, seen) for seen in gaps]
+    bases, changes = [base for base, _ in counted], [changed for _, changed in counted]
     occurs: Counter[Kind] = Counter()
     for base, changed in zip(bases, changes, strict=True):
         occurs.update({kind: count * (n - 1) for kind, count in base.items()})
@@ -153,12 +153,15 @@ def _ends(gap: Gap) -> set[Peer]:
     return {one for stretch in gap for one in (*stretch.known, stretch.origin) if one is not None}
 
 
-def _changes(n: int, gaps: Sequence[Gap]) -> dict[int, Counter[Kind]]:
-    """Return, for each user at an end of some gaps, which kinds it has in their place, and which less."""
+def _counted(n: int, gaps: Sequence[Gap]) -> tuple[Counter[Kind], dict[int, Counter[Kind]]]:
+    """Return the kinds of the gaps of an observer; and for each user at an end of some, which it has more, and less."""
+    base: Counter[Kind] = Counter()
     changes: dict[int, Counter[Kind]] = {}
     for gap in gaps:
+        common = _kind(n, gap, None)
+        base[common] += 1
         for user in _ends(gap):
             change = changes.setdefault(user, Counter())
             change[_kind(n, gap, user)] += 1
-            change[_kind(n, gap, None)] -= 1
-    return changes
+            change[common] -= 1
+    return base, changes

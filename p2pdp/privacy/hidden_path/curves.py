@@ -88,18 +88,21 @@ class Curves:
         self._step = min(max(_STEP * math.sqrt(mean), window / SIZE_MAX, _STEP_MIN), _STEP_MAX)
         self._moments = Moments(math.sqrt(smallest), math.sqrt(largest))
         self._cuts = (delta * _CUT_UPPER / max(most, 1.0), delta * _CUT_LOWER / max(most, 1.0))
-        rows = each(len(parts), lambda place: np.concatenate([_packed(one) for one in self._losses_of(parts[place])]))
-        self._losses = [_unpacked(row, self._step) for row in rows]
-        exponents = self._moments.exponents
-        moments = [
-            [one.log_moments(sign * exponents) for one, sign in zip(ends, self._signs, strict=True)]
-            for ends in self._losses
-        ]
-        self._log_moments = np.array(moments).reshape(len(parts), len(self._signs), -1)
+        rows = each(len(parts), lambda place: self._told(parts[place]))
+        known = len(self._signs) * len(self._moments.exponents)
+        self._losses = [_unpacked(row[known:], self._step) for row in rows]
+        moments = np.array([row[:known] for row in rows])
+        self._log_moments = moments.reshape(len(parts), len(self._signs), -1)
         lost = [[ends[0].infinite, *(one.slack for one in ends[1:])] for ends in self._losses]
         self._beyond = np.array(lost).reshape(len(parts), -1)
         self._spectra: OrderedDict[tuple[int, int], Complexes] = OrderedDict()  # those used last at the end
         self._kept = 0  # numbers of these spectra
+
+    def _told(self, part: Part) -> Floats:
+        """Return the logarithms of the moments of a part's losses, and behind them the losses."""
+        losses, exponents = self._losses_of(part), self._moments.exponents
+        moments = [one.log_moments(sign * exponents) for one, sign in zip(losses, self._signs, strict=True)]
+        return np.concatenate([*moments, *map(_packed, losses)])
 
     def _losses_of(self, part: Part) -> tuple[Losses, ...]:
         upper = upper_losses(part.law, part.mu_upper, self._step, max(self._cuts[0], 1e-300), part.share)

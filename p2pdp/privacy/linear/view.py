@@ -37,13 +37,25 @@ def disjoint_leaks(
     if min(variance.min(initial=0.0), weight.min(initial=0.0)) < 0.0:
         raise UsageError("Rows that count for themselves need variances and weights of at least 0.")
     noise = np.bincount(noise_row, weights=variance, minlength=rows)
-    keys, place = np.unique(input_row * users + user, return_inverse=True)
-    summed = np.bincount(place, weights=weight, minlength=len(keys))
+    keys, summed = _summed(input_row * users + user, weight, rows * users)
     with np.errstate(divide="ignore", invalid="ignore"):
         parts = np.where(summed > 0.0, summed**2 / noise[keys // users], 0.0)
     leaks = np.zeros(users)
     np.add.at(leaks, keys % users, parts)
     return leaks
+
+
+_SPARSE: Final = 8  # times as many possible keys as there are entries: then sorting these is quicker
+
+
+def _summed(keys: Ints, weights: Floats, size: int) -> tuple[Ints, Floats]:
+    """Return keys below `size` in order, and the sum of the weights of each, added up in their order."""
+    if size > _SPARSE * len(keys):
+        found, place = np.unique(keys, return_inverse=True)
+        return found, np.asarray(np.bincount(place, weights=weights, minlength=len(found)), dtype=np.float64)
+    summed = np.asarray(np.bincount(keys, weights=weights, minlength=size), dtype=np.float64)
+    kept = np.flatnonzero(summed)
+    return kept, summed[kept]
 
 
 def general_leaks(

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from p2pdp.core.errors import UsageError
@@ -93,8 +94,9 @@ def two_curve(epsilon: float, reports: Reports, delta: float) -> tuple[float, fl
     return ends[0] / (n * reports.blanket), ends[1] / (n * reports.blanket)
 
 
+@lru_cache(maxsize=64)
 def krr_lower(epsilon_0: float, categories: int, n: int, delta: float) -> float:
-    """Return the lower end: what is told for some data of the others."""
+    """Return the lower end: what is told for some data of the others, the same however well walks overlap."""
     reports = _checked(epsilon_0, categories, n, delta, 1.0)
     at = delta * (1.0 + ROUNDING)
     cut = _cut(delta / categories)

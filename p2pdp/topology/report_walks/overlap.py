@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from p2pdp.core.arrays import Each, Floats, one_by_one
-from p2pdp.core.errors import UsageError
+from p2pdp.core.errors import Refused, UsageError
 from p2pdp.topology.graphs import Graph
 from p2pdp.topology.report_walks.matrix import (
     LAWS_MAX,
@@ -109,5 +109,5 @@ def overlap_least(graph: Graph, stay: float, rounds: int) -> tuple[float, str]:
         return float(least_overlaps(all_laws(walk_matrix(graph, stay), rounds), rounds).min()), "exact"
     try:
         return mixing_of(graph, stay).overlap(checked_rounds(rounds)), "spectral"
-    except UsageError:
+    except (Refused, UsageError):
         return 0.0, "spectral"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from p2pdp.privacy.linear.view import disjoint_leaks, general_leaks
+from p2pdp.privacy.linear.view import _summed, disjoint_leaks, general_leaks
 from tests.support.leaks import general_leak
 
 
@@ -132,3 +132,15 @@ def test_a_row_without_noise_is_read_in_the_clear() -> None:
     nothing = np.zeros(0, dtype=np.int64)
     leaks = disjoint_leaks(1, 2, nothing, np.zeros(0), np.array([0]), np.array([1]), np.array([1.0]))
     assert leaks.tolist() == [0.0, math.inf]
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.floats(0.0, 1e6)), max_size=40), st.sampled_from([41, 100_000]))
+def test_sums_by_key_are_those_of_sorted_keys(entries: list[tuple[int, float]], size: int) -> None:
+    keys, weights = np.array([key for key, _ in entries], dtype=np.int64), np.array([one for _, one in entries])
+    found, place = np.unique(keys, return_inverse=True)
+    summed = np.bincount(place, weights=weights, minlength=len(found))
+    told, sums = _summed(keys, weights, size)
+    assert {key: one for key, one in zip(told.tolist(), sums.tolist(), strict=True) if one} == {
+        key: one for key, one in zip(found.tolist(), summed.tolist(), strict=True) if one
+    }  # bit for bit
+    assert told.tolist() == sorted(told.tolist())

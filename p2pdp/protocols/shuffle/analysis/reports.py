@@ -32,6 +32,7 @@ class ShuffleAnalysis(Analysis):
     what_ran = "Each user randomized its report; the reports wandered from user to user before a curator got them."
     headline_observer = Observer.CURATOR
     facts_follow_noise = False
+    tells_pairs = False
 
     fast_in_advance = True
 

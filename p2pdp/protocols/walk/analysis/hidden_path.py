@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 import numpy as np
@@ -31,7 +31,7 @@ from p2pdp.privacy.hidden_path.gaps import Gap, gaps_of
 from p2pdp.privacy.hidden_path.graph import GRAPH_USERS_MAX, general_graph
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.walking import WalkPlan
-from p2pdp.replay.visits import put_out, token_routes
+from p2pdp.replay.visits import TokenRoutes, put_out, token_routes
 
 OWN_VIEW: Final = (
     "the observer knows its own visits, whom it had tokens from and passed them to, what is published, and for each "
@@ -47,7 +47,8 @@ def hidden_path_account(context: AuditContext) -> AccountResult:
     run = context.run
     if run.plan.learns or run.n == 1:
         return AccountResult()  # without a walk, or anybody else, there is no path to hide
-    reason = _unfit(context)
+    routes = _Routes(context)
+    reason = _unfit(context, routes)
     if reason is not None:
         return AccountResult(refusals=[Refusal(Observer.NODE, Method.HIDDEN_PATH, reason)])
     observers = [user for user in range(run.n) if context.is_at_hand(user)]
@@ -55,7 +56,7 @@ def hidden_path_account(context: AuditContext) -> AccountResult:
     refusals = [Refusal(Observer.NODE, Method.HIDDEN_PATH, f"user {user}: {NOT_AT_HAND}", user) for user in absent]
     if observers:
         refusals += _who_sees_more(context)
-    ends = _ends(context, observers)
+    ends = _ends(context, routes, observers)
     ends.upper[:, absent] = ends.variation[:, absent] = np.nan
     claims = [_claim(context, ends, observers)] if observers else []
     return (
@@ -65,7 +66,30 @@ def hidden_path_account(context: AuditContext) -> AccountResult:
     )
 
 
-def _unfit(context: AuditContext) -> str | None:
+class _Routes:
+    """The routes of tokens as each user saw them, and as all saw them together."""
+
+    def __init__(self, context: AuditContext) -> None:
+        self._context = context
+
+    @cached_property
+    def of_users(self) -> list[TokenRoutes]:
+        views, tokens = self._context.views, self._context.run.plan.tokens
+        return [token_routes(user, views[user], tokens) for user in range(self._context.run.n)]
+
+    @cached_property
+    def holders(self) -> Ints:
+        """Return the holder of each token at each step, -1 if no ledger tells; before the first step it is user 0."""
+        plan: WalkPlan = self._context.run.plan
+        found = np.full((plan.tokens, plan.steps + 1), -1, dtype=np.int64)
+        found[:, 0] = 0
+        for user, seen in enumerate(self.of_users):
+            for item, visits in enumerate(seen.visits):
+                found[item, [visit.step for visit in visits]] = user
+        return found
+
+
+def _unfit(context: AuditContext, routes: _Routes) -> str | None:
     """Return the reason why nothing can be claimed about anybody, or None."""
     run, plan = context.run, context.run.plan
     if plan.order == "ring":
@@ -77,10 +101,10 @@ def _unfit(context: AuditContext) -> str | None:
         return f"on a graph that is not complete the laws of paths are computed for up to {GRAPH_USERS_MAX} users"
     if context.sensitivity > _MU_MAX * plan.noise.scale:
         return f"values may move {_MU_MAX:g} times as far as their noise reaches: a hidden path does not protect them"
-    return unlike_plan(context) or _untold(context)
+    return unlike_plan(context) or _untold(context, routes)
 
 
-def _untold(context: AuditContext) -> str | None:
+def _untold(context: AuditContext, routes: _Routes) -> str | None:
     """Return the reason why the law of the path cannot be verified from the ledgers, or None."""
     values = context.transcript.values
     if context.transcript.published is None:
@@ -95,7 +119,7 @@ def _untold(context: AuditContext) -> str | None:
             return f"how many values user {user} contributes cannot be told: its ledger is not at hand"
         if values[user] != 1:
             return f"user {user} contributes {values[user]} values in turn; the law of a path is for one value a user"
-    if context.run.plan.order == "complete" and any(-1 in holders for holders in _holders(context)):
+    if context.run.plan.order == "complete" and np.any(routes.holders == -1):
         return "how often a token moved cannot be told: some of its steps are in ledgers that are not whole"
     return None
 
@@ -112,13 +136,19 @@ def _who_sees_more(context: AuditContext) -> list[Refusal]:
     return found
 
 
-def _ends(context: AuditContext, observers: Sequence[Peer]) -> Ends:
-    run = context.run
-    moves = None
+def _ends(context: AuditContext, routes: _Routes, observers: Sequence[Peer]) -> Ends:
+    run, moves, at_hand = context.run, None, frozenset(observers)
     if run.plan.order == "complete":  # on other graphs every step is a move
-        moves = [[0, *np.cumsum(np.diff(holders) != 0).tolist()] for holders in _holders(context)]
-    gaps = [_gaps(context, user, moves) if user in observers else [] for user in range(run.n)]
-    unended = [_gaps(context, user, moves, ends_seen=False) if user in observers else [] for user in range(run.n)]
+        moves = [[0, *np.cumsum(np.diff(holders) != 0).tolist()] for holders in routes.holders]
+
+    def gaps_of_all(*, ends_seen: bool) -> list[list[Gap]]:
+        return [
+            _gaps(context, seen, moves, ends_seen=ends_seen) if user in at_hand else []
+            for user, seen in enumerate(routes.of_users)
+        ]
+
+    gaps = gaps_of_all(ends_seen=True)
+    unended = gaps if run.plan.tokens == 1 else gaps_of_all(ends_seen=False)
     mu_upper = math.nextafter(context.sensitivity / run.plan.noise.scale, math.inf)
     mu_lower = min(_span(run) / run.plan.noise.scale * (1.0 - 1e-12), mu_upper)
     if run.plan.order == "complete":
@@ -137,7 +167,7 @@ def _larger(one: Ends, other: Ends) -> Ends:
 
 
 def _gaps(
-    context: AuditContext, observer: Peer, moves: Sequence[Sequence[int]] | None, *, ends_seen: bool = True
+    context: AuditContext, seen: TokenRoutes, moves: Sequence[Sequence[int]] | None, *, ends_seen: bool
 ) -> list[Gap]:
     """Return the gaps of an observer, given that user 0 sends each of several tokens to a user that only it knows.
 
@@ -145,21 +175,8 @@ def _gaps(
     others it may show nothing, or all.
     """
     plan: WalkPlan = context.run.plan
-    seen = token_routes(observer, context.views[observer], plan.tokens)
     starters = [0] if plan.tokens == 1 else [seen.began_at.get(item) for item in range(plan.tokens)]
-    seen_ends = ends_seen or plan.tokens == 1
-    return gaps_of(seen.visits, plan.steps, starters, moves=moves, origin=0, ends_seen=seen_ends)
-
-
-def _holders(context: AuditContext) -> Ints:
-    """Return the holder of each token at each step, -1 if no ledger tells; before the first step it is user 0."""
-    plan: WalkPlan = context.run.plan
-    found = np.full((plan.tokens, plan.steps + 1), -1, dtype=np.int64)
-    found[:, 0] = 0
-    for user in range(context.run.n):
-        for item, visits in enumerate(token_routes(user, context.views[user], plan.tokens).visits):
-            found[item, [visit.step for visit in visits]] = user
-    return found
+    return gaps_of(seen.visits, plan.steps, starters, moves=moves, origin=0, ends_seen=ends_seen)
 
 
 def _span(run: RunPlan) -> float:

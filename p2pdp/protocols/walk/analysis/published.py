@@ -24,7 +24,7 @@ from p2pdp.core.claims import Claim, Conditioning, Observer, Protected, Refusal
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.mechanisms import gaussian, randomized_response
 from p2pdp.privacy.contract import account
-from p2pdp.privacy.gaussian_curve import epsilons_of
+from p2pdp.privacy.gaussian_curve import count_above
 from p2pdp.privacy.renyi import renyi_epsilons
 from p2pdp.privacy.theorems.walk_any_graph import ASSUMPTIONS as ANY_GRAPH
 from p2pdp.privacy.theorems.walk_any_graph import SOURCE as _ANY_SOURCE
@@ -198,7 +198,7 @@ def _beside(claim: Claim, context: AuditContext, findings: Sequence[AccountResul
     violated = None
     if mu is not None and claim.epsilon_max is not None:
         pairs = ~np.isnan(mu)
-        violated = int(np.sum(epsilons_of(claim.delta, mu)[pairs] > claim.epsilon_max * _ROUNDING))
+        violated = count_above(claim.delta, mu[pairs], claim.epsilon_max * _ROUNDING)
         assumptions = (*assumptions, _COUNTED)
     return replace(claim, bound=False, violated_pairs=violated, assumptions=(*assumptions, *context.assumptions))
 

@@ -44,6 +44,7 @@ class WalkAnalysis(Analysis):
         "A token went from user to user. Each user who held it added its own number and passed the token on; "
         "noise was added on the way as the spec says."
     )
+    worker_bytes = 400 * 1024**2  # with spectra of the gaps of hidden paths
 
     def gather(self, run: RunPlan, recorded: Recorded, found: Outcome) -> None:
         sums.gather(recorded, found)
