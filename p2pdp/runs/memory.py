@@ -34,7 +34,7 @@ def unnoticed(_text: str) -> None:
 
 
 def audit_bytes(evidence: Evidence, processes: int) -> int:
-    """Return about how much memory an audit takes at most, all processes together."""
+    """Return about how much memory an audit takes, all processes together."""
     analysis = protocol(evidence.spec.run.protocol).analysis()
     held = RECORD_BYTES * (_records(evidence, VIEW) + _records(evidence, PRIVATE))
     held += PAIR_BYTES * evidence.roster.n**2 if analysis.tells_pairs else 0
@@ -62,12 +62,14 @@ def _size(ledger: Ledger) -> int:
 
 def check_memory(evidence: Evidence, processes: int, notice: Notice = unnoticed) -> None:
     """Tell how much memory an audit takes if it is much, and refuse one that does not fit."""
-    needed, free = audit_bytes(evidence, processes), free_bytes()
-    if needed >= _SAID_FROM:
-        notice(f"this audit takes up to {needed / _GIB:.1f} GiB of memory")
+    needed = audit_bytes(evidence, processes)
+    if needed < _SAID_FROM:
+        return  # an estimate of so little is too rough to refuse anything
+    notice(f"this audit takes about {needed / _GIB:.1f} GiB of memory")
+    free = free_bytes()
     if free is not None and needed > free:
         fewer = ", or --workers 1" if processes > 1 else ""
         raise NotReady(
-            f"an audit of these ledgers takes up to {needed / _GIB:.1f} GiB of memory, and {free / _GIB:.1f} GiB are "
+            f"an audit of these ledgers takes about {needed / _GIB:.1f} GiB of memory, and {free / _GIB:.1f} GiB are "
             f"free: audit an exported file on a larger machine{fewer}"
         )

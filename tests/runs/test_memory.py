@@ -66,15 +66,16 @@ def test_much_memory_is_told_of_and_little_is_not(evidence: Evidence, monkeypatc
     monkeypatch.setattr(module, "PROCESS_BYTES", 3 * 1024**3)
     monkeypatch.setattr(module, "free_bytes", lambda: 4 * 1024**3)
     check_memory(evidence, 1, told.append)
-    assert told == ["this audit takes up to 3.0 GiB of memory"]
+    assert told == ["this audit takes about 3.0 GiB of memory"]
 
 
 @pytest.mark.parametrize(("workers", "remedy"), [(1, "on a larger machine$"), (2, ", or --workers 1$")])
 def test_what_does_not_fit_is_refused_before_it_begins(
     workers: int, remedy: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(module, "_SAID_FROM", 0)
     monkeypatch.setattr(module, "free_bytes", lambda: 50 * 1024**2)
-    with pytest.raises(NotReady, match=r"^an audit of these ledgers takes up to 0\.\d GiB .*" + remedy):
+    with pytest.raises(NotReady, match=r"^an audit of these ledgers takes about 0\.\d GiB .*" + remedy):
         p2pdp.audit(place, workers=workers)
 
 
@@ -84,8 +85,14 @@ def test_where_nothing_is_known_nothing_is_refused(evidence: Evidence, monkeypat
 
 
 def test_a_run_whose_audit_does_not_fit_has_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_SAID_FROM", 0)
     monkeypatch.setattr(module, "free_bytes", lambda: 0)
     result = p2pdp.simulate(parse_spec(COMPLETE, None), out=tmp_path / "run")
     assert result.estimate is not None
     assert result.headline is None
     assert not (tmp_path / "run" / "audit.json").exists()
+
+
+def test_a_small_audit_is_refused_by_no_rough_estimate(evidence: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "free_bytes", lambda: 0)
+    check_memory(evidence, 64)
