@@ -119,7 +119,7 @@ class Channel:
         padded = (content + _ROOM)[:_SMALLEST_BYTES] if len(content) < _SMALLEST_BYTES else pad(content, _OUTER_BYTES)
         return nonce + box(padded, nonce, self._shared or self.agree())
 
-    def sealed(self, before: bytes, nonce: bytes, payload: bytes, value: bytes) -> bytes:
+    def sealed(self, before: bytes, nonce: bytes, payload: bytes, value: bytes | memoryview) -> bytes:
         """Return a whole frame that begins with these bytes; its payload goes on with a value, however large."""
         if len(value) < _LARGE_BYTES:
             return before + self.seal(payload + value, nonce)

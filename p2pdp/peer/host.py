@@ -33,8 +33,8 @@ from p2pdp.peer.lifecycle import Ending, prepare, refused, run_again
 from p2pdp.peer.link import Link
 from p2pdp.peer.meanwhile import Meanwhile
 from p2pdp.peer.outbox import FaultLog, Outbox
-from p2pdp.peer.payloads import Arrival
-from p2pdp.peer.peers import Check, Peers, read_message
+from p2pdp.peer.payloads import Arrival, Check, read_message
+from p2pdp.peer.peers import Peers
 from p2pdp.peer.standstill import Standstill
 from p2pdp.peer.tap import Tap
 from p2pdp.peer.watch import Watch

@@ -18,6 +18,7 @@ we have sent twice; what it would send otherwise than we received, it has.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from struct import Struct
@@ -35,8 +36,10 @@ from p2pdp.crypto.vouchers import (
     pack_numbers,
     received_in,
 )
+from p2pdp.peer import pieces
 from p2pdp.peer.acknowledgements import PacketSpace, SentMessage
-from p2pdp.peer.payloads import CONTROL, DATA
+from p2pdp.peer.payloads import CONTROL, DATA, PIECE, RESEND, Piece, whole_length
+from p2pdp.peer.pieces import Parts
 from p2pdp.wire.codec import CodecError, pack
 
 STOPPED: Final = (  # what people are told who run a peer that was rolled back
@@ -46,6 +49,7 @@ STOPPED: Final = (  # what people are told who run a peer that was rolled back
 SETTLED: Final = 0.0  # a time that is over
 _new: Final = tuple.__new__  # see `acknowledgements.py`
 _DATA: Final = bytes((DATA,))
+_PIECED: Final = bytes((DATA | PIECE,))
 _length: Final = Struct(">I").pack
 _MEMORY: Final = Struct(f">III{DIGEST_BYTES}s{DIGEST_BYTES}s{VOUCHER_BYTES}s{VOUCHER_BYTES}s")  # of one size always
 
@@ -101,7 +105,7 @@ class Link(PacketSpace):
     """The packet space of one peer, and what comparisons of numbers with it have shown."""
 
     __slots__ = (
-        "acknowledgement", "asked", "doubted_until_s", "gap_after", "last_heard_s", "passed_over", "stamp",
+        "acknowledgement", "asked", "doubted_until_s", "gap_after", "last_heard_s", "parts", "passed_over", "stamp",
         "voucher",
     )  # fmt: skip
 
@@ -115,15 +119,44 @@ class Link(PacketSpace):
         self.gap_after: int | None = None  # what we had received when we last asked for a resend
         self.passed_over = False  # the peer has something for us that came before we could take it
         self.asked: Asked | None = None
+        self.parts = Parts()  # of the value of the next message
 
     def data(self, item: SentMessage) -> bytes:
         return self.head(item) + item.value
 
-    def head(self, item: SentMessage) -> bytes:
+    def head(self, item: SentMessage, flag: bytes = _DATA) -> bytes:
         """Return all of a payload that comes before the value part."""
         numbers, message = pack_numbers(item.number, self.received), item.message
         tag = self.stamp.tag(numbers, item.digest)
-        return _DATA + numbers + tag + _length(len(message)) + message
+        return flag + numbers + tag + _length(len(message)) + message
+
+    def payloads(self, item: SentMessage, there: int | None) -> Iterator[tuple[bytes, bytes | memoryview]]:
+        """Yield what precedes a value part, or a piece of one, and that: of all payloads of a message.
+
+        So many bytes of the value part are `there`; None leaves the pieces to be asked for.
+        """
+        value = item.value
+        if len(value) <= pieces.PIECE_BYTES:
+            yield self.head(item), value
+            return
+        if there is not None:
+            for place in pieces.places(item.number, len(value), there):
+                yield self.place(0, place), memoryview(value)[place.at : place.at + pieces.PIECE_BYTES]
+        yield self.head(item, _PIECED), whole_length(value)
+
+    def place(self, flags: int, place: Piece) -> bytes:
+        """Return control that is about a place in a value part."""
+        numbers = pack_numbers(0, self.received)
+        return bytes((CONTROL | PIECE | flags,)) + numbers + self.stamp.tag(numbers, START) + place.packed()
+
+    def came(self, piece: Piece, data: bytes) -> bool:
+        """Keep a piece of the next message; return whether it was the next one."""
+        return piece.number == self.received + 1 and self.parts.add(piece, data)
+
+    def missing(self) -> bytes:
+        """Return the question for the value part of the next message, from where it ends here."""
+        number = self.received + 1
+        return self.place(RESEND, Piece(number, self.parts.there(number), 0))
 
     def numbered(self, message: bytes, value: bytes, value_digest: bytes) -> tuple[SentMessage, bytes]:
         """Do as `push` and `data` in one piece, but for keeping the message, which is up to the caller."""

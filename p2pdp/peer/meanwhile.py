@@ -16,10 +16,10 @@ from typing import Final
 
 from p2pdp.peer.effects import Effects
 from p2pdp.peer.link import Link
-from p2pdp.peer.payloads import DATA
+from p2pdp.peer.payloads import DATA, PIECE
 from p2pdp.peer.peers import Peers
 
-_DATA: Final = bytes((DATA,))
+_LATER: Final = DATA | PIECE
 FRAMES_MAX: Final = 1024
 BYTES_MAX: Final = 32 * 1024 * 1024
 
@@ -46,7 +46,7 @@ class Meanwhile:
     def frame(self, data: bytes, now_s: float) -> Effects:
         if (link := self._peers.open(data)) is not None:
             content = self._peers.content
-            if content[:1] != _DATA:
+            if not content or not content[0] & _LATER:
                 self._peers.read(link, now_s)
             elif len(self._kept) < FRAMES_MAX and self._bytes + len(content) <= BYTES_MAX:
                 self._kept.append((link, content))

@@ -17,7 +17,6 @@ not have told anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from p2pdp.core import messages
@@ -26,22 +25,21 @@ from p2pdp.core.step import Fault, Message
 from p2pdp.crypto.channel import Channel, ChannelError
 from p2pdp.crypto.roster import RosterError
 from p2pdp.crypto.vouchers import received_in
-from p2pdp.ledger.records import SALT_BYTES
 from p2pdp.peer import payloads
-from p2pdp.peer.acknowledgements import Acknowledgements
+from p2pdp.peer.acknowledgements import Acknowledgements, SentMessage
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.effects import Entropy, Timing
 from p2pdp.peer.limits import QUESTIONS, REPEATS, RESENDS, TOO_MANY, Limits, Rate
 from p2pdp.peer.link import SETTLED, Hello, Link, Verdict
-from p2pdp.peer.payloads import Arrival, Payload, parse_payload
+from p2pdp.peer.payloads import Arrival, Payload, Piece, parse_payload
+from p2pdp.peer.pieces import ALL
 from p2pdp.peer.tap import Tap
-from p2pdp.wire.codec import CodecError, unpack_message
+from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import BOXED, BOXED_HEADER, BOXED_START, FRAME_HEADER_BYTES, encode_frame
 from p2pdp.wire.padding import FRAME_BYTES_MAX
 
 _new: Final = tuple.__new__  # see `acknowledgements.py`
 BURST_MAX = 256  # messages sent again at once on one link
-_COPIED_BYTES: Final = 1024  # up to here a copy takes less time than a view
 QUESTION_BYTES: Final = 8  # as few as never come twice: a hello fits into the smallest frame
 
 
@@ -74,7 +72,7 @@ class Peers:
             found = self.links[peer] = Link(peer, self._credentials.stamp(peer))
         return found
 
-    def frame(self, peer: Peer, payload: bytes, value: bytes = b"") -> None:
+    def frame(self, peer: Peer, payload: bytes, value: bytes | memoryview = b"") -> None:
         """Send a payload, behind which a `value` part may come that is not copied before."""
         try:
             way = self.ways.get(peer)
@@ -101,16 +99,21 @@ class Peers:
         if doubted:  # what was held back comes first
             self.send_again(link, now_s)
         else:
-            self.frame(peer, link.head(item), item.value)
+            self._frames_of(link, item, 0)
 
-    def send_again(self, link: Link, now_s: float) -> None:
+    def _frames_of(self, link: Link, item: SentMessage, there: int | None) -> None:
+        for payload, value in link.payloads(item, there):
+            self.frame(link.peer, payload, value)
+
+    def send_again(self, link: Link, now_s: float, asked: Piece | None = None) -> None:
+        """Send what is in flight again; of a value part in pieces only what is `asked` for."""
         if self.silent or link.refused or not link.in_flight:
             return
         if self._in_doubt(link, now_s):
             self.hello(link.peer, ask=True)
         else:
             for item in list(link.in_flight)[:BURST_MAX]:
-                self.frame(link.peer, link.head(item), item.value)
+                self._frames_of(link, item, None if asked is None else asked.at if asked.number == item.number else 0)
         self.acknowledgements.sent_again(link, now_s)
 
     def resume(self, now_s: float) -> None:
@@ -152,7 +155,9 @@ class Peers:
 
     def refuse(self, peer: Peer) -> None:
         """Take nothing from a peer that is out, and send nothing to it any more."""
-        self.acknowledgements.refuse(self.link(peer))
+        link = self.link(peer)
+        self.acknowledgements.refuse(link)
+        link.parts.let_go()
         self.ways.pop(peer, None)
 
     def apply(self, sender: Peer, message: Message, now_s: float) -> None:
@@ -256,7 +261,7 @@ class Peers:
         self.faults.append(Fault(kind, peer))
 
     def _payload(self, link: Link, payload: Payload, now_s: float) -> Arrival | None:
-        flags, number, acknowledged, voucher, message, value, hello = payload
+        flags, number, acknowledged, voucher, message, value, hello, piece = payload
         if acknowledged > link.sent:
             if not hello:
                 self._doubt(link, now_s)
@@ -271,6 +276,10 @@ class Peers:
             self.acknowledgements.learn(link, acknowledged, now_s)
         if number == link.received + 1 and not self.silent:
             self.fresh = True
+            if piece is not None and not (value := link.parts.whole(piece)):
+                if self._grants(link, REPEATS, now_s):
+                    self.frame(link.peer, link.missing())
+                return None
             if not self.limits.takes(link.peer, len(message) + len(value), now_s):
                 self.fault(TOO_MANY, link.peer)
                 return None
@@ -283,6 +292,7 @@ class Peers:
         link = self.links[peer]
         self.acknowledgements.learn(link, received_in(voucher), now_s)  # the voucher proves it, and it is recorded
         digest = link.took(message, value)
+        link.parts.let_go()
         link.voucher = voucher
         self.acknowledgements.owe(peer, now_s)
         return digest
@@ -324,7 +334,7 @@ class Peers:
         elif number > link.received and self.closed:
             return Arrival(link.peer, payload.message, payload.value)
         elif number <= link.received:
-            if link.repeats(number, payload.message, payload.value) is False:
+            if payload.piece is None and link.repeats(number, payload.message, payload.value) is False:
                 self.fault("conflict", link.peer)
                 if self._grants(link, QUESTIONS, now_s):
                     self.hello(link.peer, ask=False)
@@ -344,10 +354,15 @@ class Peers:
         return granted
 
     def _control(self, link: Link, payload: Payload, now_s: float) -> None:
+        resend = payload.flags & payloads.RESEND
+        if payload.piece is not None and not resend:
+            self.fresh |= not self.silent and link.came(payload.piece, payload.value)
+            link.passed_over |= self.silent
+            return
         if payload.hello and self._grants(link, QUESTIONS, now_s):
             self._compare(link, payload.hello, now_s)
-        if payload.flags & payloads.RESEND and self._grants(link, RESENDS, now_s):
-            self.send_again(link, now_s)
+        if resend and self._grants(link, RESENDS, now_s):
+            self.send_again(link, now_s, payload.piece or ALL)
         if payload.flags & payloads.POKE and self._grants(link, QUESTIONS, now_s):
             self.frame(link.peer, link.control(0))
 
@@ -382,16 +397,3 @@ class Peers:
             self.acknowledgements.learn(link, received, now_s)
         else:
             self.fault(verdict.value, link.peer)
-
-
-Check = Callable[[Message], str | None]  # what is wrong with a message, as the kind of a fault
-
-
-def read_message(packed: bytes, part: bytes) -> Message | None:
-    """Return a message as it arrived, or None if it is unreadable. There is a value and a salt, or neither."""
-    if 0 < len(part) <= SALT_BYTES:
-        return None
-    try:
-        return unpack_message(packed, memoryview(part)[SALT_BYTES:] if len(part) > _COPIED_BYTES else part[SALT_BYTES:])
-    except CodecError:
-        return None

@@ -21,7 +21,7 @@ from p2pdp.wire.codec import CodecError, unpack_message
 Tap = Callable[[Peer, bytes], None]
 """Is called with the sender and the decrypted content of each authentic frame, before anything else is done with it."""
 
-_FLAGS: Final = {name.lower(): getattr(payloads, name) for name in ("DATA", "CONTROL", "RESEND", "POKE")}
+_FLAGS: Final = {name.lower(): getattr(payloads, name) for name in ("DATA", "CONTROL", "RESEND", "POKE", "PIECE")}
 
 
 def wire_line(sender: Peer, content: bytes) -> bytes:
@@ -55,7 +55,7 @@ def _control(payload: Payload) -> dict[str, Any]:
     rest["flags"] = [name for name, bit in _FLAGS.items() if payload.flags & bit]
     if payload.hello:
         rest["hello"] = _hello(payload.hello)
-    return {name: _plain(part) for name, part in rest.items() if part != []}
+    return {name: _plain(part) for name, part in rest.items() if part not in ([], None)}
 
 
 def _hello(packed: list[Any]) -> Any:

@@ -58,7 +58,7 @@ def pad(plaintext: bytes, overhead_bytes: int) -> bytes:
     return (plaintext + _MARKER).ljust(size - overhead_bytes, b"\0")
 
 
-def pad_all(pieces: Sequence[bytes], overhead_bytes: int) -> bytes:
+def pad_all(pieces: Sequence[bytes | memoryview], overhead_bytes: int) -> bytes:
     """Put pieces of a text together and pad it, with a single copy of each."""
     text_bytes = sum(map(len, pieces)) + 1 + overhead_bytes
     return b"".join((*pieces, _MARKER, bytes(frame_size(text_bytes) - text_bytes)))

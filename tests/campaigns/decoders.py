@@ -36,7 +36,7 @@ from p2pdp.files.spec import parse_spec
 from p2pdp.ledger import records
 from p2pdp.ledger.journal import PRIVATE, Journal
 from p2pdp.peer.link import Hello
-from p2pdp.peer.payloads import parse_payload
+from p2pdp.peer.payloads import Piece, parse_payload
 from p2pdp.wire.codec import CodecError, pack, pack_value, unpack, unpack_message, unpack_value
 from p2pdp.wire.frames import BOXED, FRAME_HEADER_BYTES, FrameReader, decode_frame, encode_frame
 from tests.campaigns.oracle import Violation
@@ -204,7 +204,8 @@ TARGETS: Final[dict[str, Target]] = {
     "messages": Target(_payloads, _halved, (CodecError,)),
     "payloads": Target(
         lambda: [b"\x01" + bytes(7) + b"\x01" + bytes(24) + len(one).to_bytes(4, "big") + one for one in _payloads()]
-        + [b"\x02" + bytes(32) + pack([1, bytes(16), 1, bytes(16), 1, b"", b"", bytes(24), bytes(24)])],
+        + [b"\x02" + bytes(32) + pack([1, bytes(16), 1, bytes(16), 1, b"", b"", bytes(24), bytes(24)])]
+        + [b"\x12" + bytes(20) + Piece(1, 0, 9).packed() + b"some", b"\x16" + bytes(20) + Piece(1, 4, 0).packed()],
         _payload, (CodecError,),
     ),
     "frames": Target(_framed, _frames, (CodecError,)),

@@ -22,7 +22,7 @@ from p2pdp.core.messages import Value
 from p2pdp.crypto.vouchers import START, TAG_BYTES, VOUCHER_BYTES, pack_numbers
 from p2pdp.peer import payloads
 from p2pdp.peer.link import Hello
-from p2pdp.peer.payloads import DATA_HEAD, HEAD, VOUCHER_AT
+from p2pdp.peer.payloads import DATA_HEAD, HEAD, VOUCHER_AT, Piece
 from p2pdp.sim.faults import NO_FAULTS
 from p2pdp.sim.process import Process
 from p2pdp.wire.codec import pack
@@ -39,6 +39,7 @@ FRAMES: Final = 150  # in one case
 BYTES_MAX: Final = 150_000  # of ledger for one frame: a frame holds less than half of that
 FRAMES_MAX: Final = 300  # that answer one frame: what is in flight is sent again at once, up to 256 messages
 VICTIMS: Final = ("user", "bootstrap", "curator")
+_MESSAGES: Final = bytes([payloads.DATA]), bytes([payloads.DATA | payloads.PIECE])
 _NO_TAG: Final = bytes(TAG_BYTES)
 _COUNTS: Final = (0, 1, 2, 3, 5, 127, 128, 255, 256, 65_535, 2**31 - 1, 2**31, 2**32 - 1)  # of messages on a link
 _NUMBERS: Final = (0, 1, 2, 3, 5, 127, 128, 255, 256, 65_535, 2**31 - 1, 2**31, 2**32, 2**62, 2**63 - 1, 2**64 - 1)
@@ -118,13 +119,13 @@ class HostileWorld(LyingWorld):
         """Take every claim out of a payload: hellos, the next number, and acknowledgements."""
         assert victim.host is not None
         link = victim.host._peers.link(self._sender)
-        if payload[:1] == bytes([payloads.DATA]) and len(payload) >= DATA_HEAD.size:
+        if payload[:1] in _MESSAGES and len(payload) >= DATA_HEAD.size:
             flags, number, _, tag, length = DATA_HEAD.unpack_from(payload)
             number = number if number != link.received + 1 else number + 1
             return DATA_HEAD.pack(flags, number, link.acknowledged, tag, length) + payload[DATA_HEAD.size :]
-        return HEAD.pack(payload[0] if payload else 0, 0, link.acknowledged, self._tag(0, link.acknowledged)) + pack(
-            self._dice.choice(([], {}, 1, [[]]))
-        )
+        head = HEAD.pack(payload[0] if payload else 0, 0, link.acknowledged, self._tag(0, link.acknowledged))
+        pieced = bool(payload) and payload[0] & payloads.PIECE
+        return head + (payload[HEAD.size :] if pieced else pack(self._dice.choice(([], {}, 1, [[]]))))
 
     def _mutated(self) -> bytes:
         dice, data = self._dice, bytearray(self._dice.choice(self._seen))
@@ -148,6 +149,8 @@ class HostileWorld(LyingWorld):
 
     def _grammar(self) -> bytes:
         dice = self._dice
+        if dice.random() < 0.15:
+            return self._piece()
         if dice.random() < 0.25:
             flags = payloads.CONTROL | dice.choice((0, payloads.RESEND, payloads.POKE, payloads.RESEND | payloads.POKE))
             hello = [self._item(0) for _ in range(dice.choice((0, 2, 3, 3, 4)))]
@@ -165,6 +168,19 @@ class HostileWorld(LyingWorld):
         acknowledged = dice.choice((0, 0, 0, dice.choice(_COUNTS)))
         tag = self._tag(number, acknowledged)
         return DATA_HEAD.pack(payloads.DATA, number, acknowledged, tag, len(message)) + message + value
+
+    def _piece(self) -> bytes:
+        """A piece of a value, a question for one, or a message whose value came in pieces."""
+        dice, link = self._dice, self.processes[self._victim].host
+        number = link._peers.link(self._sender).received + 1 if link is not None and dice.random() < 0.7 else 1
+        acknowledged, data = dice.choice((0, dice.choice(_COUNTS))), dice.randbytes(dice.choice((0, 1, 30)))
+        if dice.random() < 0.3:
+            message, of = self._message()[0], dice.choice((len(data), 30, *_COUNTS))
+            head = DATA_HEAD.pack(payloads.DATA | payloads.PIECE, number, acknowledged, _NO_TAG, len(message))
+            return head + message + struct.pack(">Q", of)
+        flags = payloads.CONTROL | payloads.PIECE | dice.choice((0, 0, 0, payloads.RESEND, payloads.POKE))
+        place = Piece(number, dice.choice((0, 0, *_COUNTS)), dice.choice((len(data), 30, *_COUNTS)))
+        return HEAD.pack(flags, 0, acknowledged, self._tag(0, acknowledged)) + place.packed() + data
 
     def _tag(self, number: int, acknowledged: int) -> bytes:
         """A tag of the sender's own key over what is said, where it is control, or over something else."""

@@ -24,7 +24,7 @@ from p2pdp.core.step import Message
 from p2pdp.crypto.channel import Channel, ChannelError
 from p2pdp.ledger.records import SALT_BYTES
 from p2pdp.peer import payloads
-from p2pdp.peer.payloads import Payload, parse_payload
+from p2pdp.peer.payloads import Piece, parse_payload
 from p2pdp.wire.codec import CodecError, unpack_message
 from p2pdp.wire.frames import FRAME_HEADER_BYTES
 
@@ -58,7 +58,8 @@ class WireOracle:
         self._table = table
         self._channel = channel
         self._liars = frozenset(liars)
-        self._sent: dict[tuple[Peer, Peer], list[tuple[bytes, bytes]]] = {}
+        self._sent: dict[tuple[Peer, Peer], list[tuple[bytes, bytes | None]]] = {}  # None: pieces are still to be sent
+        self._pieces: dict[tuple[Peer, Peer, int], dict[int, bytes]] = {}
         self._said: dict[tuple[object, ...], bytes] = {}
         self._at: dict[tuple[Peer, int, int], set[Peer]] = {}  # sender, item and step -> honest users who got it
         self.out: set[Peer] = set()  # as honest bootstrap told anybody
@@ -76,30 +77,49 @@ class WireOracle:
         except (ChannelError, CodecError) as error:
             self._say("unreadable", f"{_way(sender, receiver)}: {error}")
             return False
-        return payload.flags == payloads.DATA and self._data(sender, receiver, payload)
+        if payload.piece is not None and payload.flags == payloads.CONTROL | payloads.PIECE:
+            self._piece(sender, receiver, payload.piece, payload.value)
+        if not payload.flags & payloads.DATA:
+            return False
+        value = payload.value if payload.piece is None else self._joined(sender, receiver, payload.piece)
+        return self._data(sender, receiver, payload.number, payload.message, value)
+
+    def _piece(self, sender: Peer, receiver: Peer, place: Piece, part: bytes) -> None:
+        """Keep a piece of a value; a place of it never carries two contents either."""
+        if self._pieces.setdefault((sender, receiver, place.number), {}).setdefault(place.at, part) != part:
+            self._say("conflict", f"{_way(sender, receiver)}: {place} carries two contents")
+
+    def _joined(self, sender: Peer, receiver: Peer, end: Piece) -> bytes | None:
+        """Return the value that was sent in pieces so far; None if some of them were not sent yet."""
+        pieces = sorted(self._pieces.get((sender, receiver, end.number), {}).items())
+        value = b"".join(part for _, part in pieces)
+        return value if len(value) == end.of else None
 
     def _say(self, kind: str, what: str) -> None:
         self.violations.append(Violation(kind, what))
 
-    def _data(self, sender: Peer, receiver: Peer, payload: Payload) -> bool:
+    def _data(self, sender: Peer, receiver: Peer, number: int, packed: bytes, value: bytes | None) -> bool:
         messages = self._sent.setdefault((sender, receiver), [])
-        content = payload.message, payload.value
-        if payload.number <= len(messages):
+        if number > len(messages) + 1:
+            self._say("gap", f"{_way(sender, receiver)}: number {number} comes after {len(messages)}")
+            return False
+        if number == len(messages) + 1:
+            messages.append((packed, None))
+        else:
             self.traffic.again += 1
-            if messages[payload.number - 1] != content:
-                self._say("conflict", f"{_way(sender, receiver)}: number {payload.number} carries two contents")
+        before, known = messages[number - 1]
+        if before != packed or (known is not None and value is not None and known != value):
+            self._say("conflict", f"{_way(sender, receiver)}: number {number} carries two contents")
+        if known is not None or value is None:
             return False
-        if payload.number > len(messages) + 1:
-            self._say("gap", f"{_way(sender, receiver)}: number {payload.number} comes after {len(messages)}")
-            return False
-        messages.append(content)
+        messages[number - 1] = packed, value
         self.traffic.messages += 1
         try:
-            message = unpack_message(payload.message, payload.value[SALT_BYTES:])
+            message = unpack_message(packed, value[SALT_BYTES:])
         except CodecError as error:
-            self._say("unreadable", f"{_way(sender, receiver)}: message {payload.number}: {error}")
+            self._say("unreadable", f"{_way(sender, receiver)}: message {number}: {error}")
             return False
-        self._message(sender, receiver, message, payload.value[SALT_BYTES:])
+        self._message(sender, receiver, message, value[SALT_BYTES:])
         return message.type not in QUIET and receiver not in self._liars
 
     def _message(self, sender: Peer, receiver: Peer, message: Message, value: bytes) -> None:

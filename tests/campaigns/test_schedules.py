@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from p2pdp.peer import pieces
 from p2pdp.sim.faults import Crash, Faults
 from tests.campaigns.judging import run_schedule
 from tests.campaigns.known import finding
@@ -47,6 +48,16 @@ def test_schedules_with_liars_break_no_rule_but_what_is_known(protocol: str) -> 
 def test_cases_that_once_broke_a_rule(protocol: str, seed: int) -> None:
     case = schedule(protocol, seed)
     assert run_schedule(case)[1] == [], case.said()
+
+
+@pytest.mark.parametrize("protocol", covered())
+def test_values_in_pieces_break_no_rule_either(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if each value were a large one."""
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 10)
+    for seed in (710_001, 710_002):
+        case = schedule(protocol, seed)
+        said = judged(case)
+        assert not said.violations or said.known is not None, (said.violations, said.story)
 
 
 def test_a_seed_gives_the_same_case_and_the_same_run() -> None:

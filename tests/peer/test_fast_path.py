@@ -22,7 +22,7 @@ from p2pdp.peer.effects import HopEffects
 from p2pdp.peer.fast_path import FastPath
 from p2pdp.peer.limits import TOO_MANY, WRONG
 from p2pdp.peer.link import Link
-from p2pdp.peer.peers import Check
+from p2pdp.peer.payloads import Check
 from p2pdp.wire.codec import INT_MAX, pack_message, pack_value
 from tests.support.toy_schedules import chance
 from tests.support.toys import Quiet, Toys, UniqueDraws, forged

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from p2pdp.core.step import Message
 from p2pdp.peer.link import Hello
-from p2pdp.peer.payloads import CONTROL, DATA, DATA_HEAD, HEAD, POKE, RESEND, parse_payload
-from p2pdp.wire.codec import CodecError, pack
+from p2pdp.peer.payloads import CONTROL, DATA, DATA_HEAD, HEAD, POKE, RESEND, parse_payload, read_message
+from p2pdp.wire.codec import CodecError, pack, pack_message, pack_value
 from tests.support.known import cuts
 from tests.support.toys import link_to
 
@@ -58,6 +59,23 @@ def test_data_has_a_number_and_control_has_none() -> None:
 def test_a_control_body_of_another_form_is_malformed(control: object) -> None:
     with pytest.raises(CodecError):
         parse_payload(HEAD.pack(CONTROL, 0, 0, bytes(16)) + pack(control))
+
+
+SALT = bytes(16)
+
+
+def test_a_value_comes_with_its_salt_and_a_salt_with_its_value() -> None:
+    packed, value = pack_message(Message("m")), pack_value(5)
+    assert read_message(packed, SALT + value) == Message("m", (), 5)
+    assert read_message(packed, b"") == Message("m")
+    for part in (value, SALT[1:] + value, SALT, SALT[1:]):
+        assert read_message(packed, part) is None
+
+
+def test_cut_messages_and_values_are_none() -> None:
+    packed, value = pack_message(Message("token", (1, 2))), pack_value(5)
+    assert all(read_message(cut, SALT + value) is None for cut in cuts(packed))
+    assert all(read_message(packed, SALT + cut) is None for cut in cuts(value))
 
 
 @given(st.binary(max_size=60))

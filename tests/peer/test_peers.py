@@ -19,8 +19,8 @@ from p2pdp.peer.limits import QUESTIONS, REPEATS, RESENDS, TOO_MANY, WRONG, Rate
 from p2pdp.peer.link import Hello
 from p2pdp.peer.outbox import LOGGED_MAX
 from p2pdp.peer.payloads import Payload, parse_payload
-from p2pdp.peer.peers import BURST_MAX, Arrival, Peers, read_message
-from p2pdp.wire.codec import pack, pack_message, pack_value
+from p2pdp.peer.peers import BURST_MAX, Arrival, Peers
+from p2pdp.wire.codec import pack, pack_message
 from p2pdp.wire.frames import Kind, decode_frame, encode_frame
 from p2pdp.wire.padding import FRAME_BYTES_MAX
 from tests.support.known import cuts, flips
@@ -620,23 +620,6 @@ def test_who_is_shown_to_have_forgotten_says_so_and_stops() -> None:
     peers._out_of_order(peers.link(1), control(0, proved), 2.0)
     assert peers.rolled_back
     assert [bool(payload.hello) for payload in said(peers)] == [True]
-
-
-SALT = bytes(16)
-
-
-def test_a_value_comes_with_its_salt_and_a_salt_with_its_value() -> None:
-    packed, value = pack_message(Message("m")), pack_value(5)
-    assert read_message(packed, SALT + value) == Message("m", (), 5)
-    assert read_message(packed, b"") == Message("m")
-    for part in (value, SALT[1:] + value, SALT, SALT[1:]):
-        assert read_message(packed, part) is None
-
-
-def test_cut_messages_and_values_are_none() -> None:
-    packed, value = pack_message(Message("token", (1, 2))), pack_value(5)
-    assert all(read_message(cut, SALT + value) is None for cut in cuts(packed))
-    assert all(read_message(packed, SALT + cut) is None for cut in cuts(value))
 
 
 # What links learn
