@@ -93,7 +93,7 @@ class Cores:
     """An `Each` on several cores; `told` is given how many rows are there, and how many there will be."""
 
     def __init__(self, workers: int | None, told: Progress = untold) -> None:
-        self._processes = worker_count(workers)
+        self.processes = worker_count(workers)
         self._told = told
 
     def __call__(self, count: int, row: Row) -> list[Floats]:
@@ -108,14 +108,14 @@ class Cores:
                 yield b64encode(np.asarray(row(number), dtype=np.float64).tobytes()).decode()
 
         begin, left = len(rows), count - len(rows)
-        size = max(1, -(-left // (self._processes * _BLOCKS_EACH)))
+        size = max(1, -(-left // (self.processes * _BLOCKS_EACH)))
         told = in_blocks(
-            begin, left, block, self._processes, size, lambda more: self._told(begin + more, count), _why_row
+            begin, left, block, self.processes, size, lambda more: self._told(begin + more, count), _why_row
         )
         return rows + [np.frombuffer(b64decode(one), dtype=np.float64) for one in told]
 
     def _pays(self, taken_s: float, done: int, count: int) -> bool:
         """Return whether others should do the rest."""
-        if self._processes == 1 or count - done < 2:
+        if self.processes == 1 or count - done < 2:
             return False
         return taken_s >= ALONE_S and taken_s * (count - done) >= ALONE_S * done

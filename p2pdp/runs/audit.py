@@ -16,6 +16,7 @@ from p2pdp.auditor.headline import Verdict, verdict_of
 from p2pdp.auditor.verify import INCOMPLETE, Verification
 from p2pdp.auditor.verify import verify as judge
 from p2pdp.cluster.blocks import Cores, Progress, untold
+from p2pdp.cluster.together import read_together
 from p2pdp.core.claims import Claim, Conditioning, Refusal
 from p2pdp.core.errors import Refused, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
@@ -179,7 +180,9 @@ def verify(place: str | Path, key: str | Path | None = None, bootstrap: str | Pa
         evidence = read_evidence(Path(place), _opened(key))
     except VerificationFailed as error:
         return Verified(None, None, 0, [{"node": peer_name(BOOTSTRAP), "index": None, "what": str(error)}])
-    checked = judge(evidence, root, Cores(None))
+    cores = Cores(None)
+    read_together(evidence, cores.processes)
+    checked = judge(evidence, root, cores)
     problems = [
         {"node": peer_name(problem.peer), "index": problem.index, "what": problem.what} for problem in checked.problems
     ]
@@ -257,6 +260,7 @@ def audit_evidence(
     All cores are used without `cores`.
     """
     each = cores or Cores(None)
+    read_together(evidence, each.processes)
     checked = judge(evidence, root, each)
     if checked.verified is None and not (allow_missing and checked.only_missing):
         without = "; with --allow-missing it claims what it can" if checked.only_missing else ""
