@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final
 
+from p2pdp.cluster.processes import give_memory_back
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import LedgerError
@@ -39,3 +40,4 @@ def read_together(evidence: Evidence, threads: int) -> None:
     with ThreadPoolExecutor(threads, thread_name_prefix="ledgers") as pool:
         for _ in pool.map(parse, large):
             pass
+    give_memory_back()  # each thread keeps what it had for entries
