@@ -47,7 +47,6 @@ _read_float: Final = Struct("<d").unpack_from  # as `TAGGED_FLOAT`, without the 
 
 class FastExchange(UsualFrames):
     wakes = True  # also taken while the machine is to be woken
-    gathers = True
 
     __slots__ = (
         "_begins", "_bytes_max", "_carry_out", "_draws", "_exchange", "_fields", "_fields_at", "_journal", "_known",
@@ -77,6 +76,11 @@ class FastExchange(UsualFrames):
         self._draws = draws
         self._salt_and_nonce = entropy.salt_and_nonce
         self._on_wake = on_wake
+
+    @property
+    def gathers(self) -> bool:
+        """Return whether frames wait for others: large ones leave at once, since their receivers have much to do."""
+        return not self._vectors
 
     def take(self, frame: bytes, now_s: float) -> HopEffects | None:
         """Return the effects of a usual message, or None; then `Peers.content` is set if the frame was opened."""
@@ -182,13 +186,13 @@ class FastExchange(UsualFrames):
         return (), frames, _sooner(acknowledgements.wake_at_s, step.wake_at_s)
 
     def _send_vectors(self, step: Step, now_s: float) -> HopEffects | None:
-        """Send whatever it is to users that are heard, as the long way does, and leave to others what is written."""
+        """Write all, and send whatever it is to users that are heard, as the long way does."""
         peers = self._peers
         if any(send.to not in peers.ways for send in step.sends):
             return self._give_up(step)
         self._carry_out(step, now_s)
         frames, peers.frames = peers.frames, []
-        return (), frames, _sooner(peers.acknowledgements.wake_at_s, step.wake_at_s)
+        return self._journal.take_writes(), frames, _sooner(peers.acknowledgements.wake_at_s, step.wake_at_s)
 
     def _give_up(self, step: Step) -> HopEffects | None:
         """Leave what the machine wants to the long way."""
