@@ -70,7 +70,9 @@ def run(
 ) -> None:
     """Runs a spec with real processes on this machine."""
     from p2pdp import api
+    from p2pdp.cluster.processes import keep_one_heap
 
+    keep_one_heap()
     loaded = api.load_spec(spec, overrides or [])
     count = 1 if nodes_per_process is None else nodes_per_process
     with _watched(log_level, log_format) as watched, naming(spec):
@@ -101,7 +103,9 @@ def resume(
     """
     from p2pdp import api
     from p2pdp.cluster.folder import is_bootstrap_folder
+    from p2pdp.cluster.processes import keep_one_heap
 
+    keep_one_heap()
     default = LogLevel.INFO if is_bootstrap_folder(folder) else LogLevel.WARNING  # it may wait for days
     with _watched(log_level, log_format, default) as watched:
         result = api.resume(folder, nodes_per_process=nodes_per_process, spawn=spawn, on_event=watched.on_event)

@@ -33,6 +33,7 @@ INTERRUPTED: Final = 130
 CRASHED: Final = 1
 PEEKS: Final = hasattr(os, "waitid")  # whether a child's end can be seen without taking it; on macOS from Python 3.13
 TRACE_LETTERS_MAX: Final = 1500
+_ARENA_MAX: Final = -8  # glibc's M_ARENA_MAX
 _HELD: Final = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGUSR1})
 
 Main = Callable[[], Awaitable[None]]
@@ -98,6 +99,16 @@ def give_memory_back() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+def keep_one_heap() -> None:
+    """Have all threads take memory from one heap; glibc would keep what was freed for each of them.
+
+    This stays so, hence it is for a process that is the command's own.
+    """
+    limit = getattr(ctypes.CDLL(None), "mallopt", None)
+    if limit is not None:
+        limit(_ARENA_MAX, 1)
 
 
 def _told(error: BaseException, report: Report) -> int:

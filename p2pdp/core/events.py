@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from p2pdp.core.draws import Draws
 from p2pdp.core.ids import Peer
@@ -94,12 +94,12 @@ and returns None. It notes only what the next hop needs to know: `hopped` tells 
 """
 
 
-FastExchange = Callable[[Peer, tuple[int, ...], float, float, Draws], Step | None]
+FastExchange = Callable[[Peer, tuple[int, ...], Any, float, Draws], Step | None]
 """The usual message of an exchange: from sender, fields, value, time and draws to the machine's step.
 
-It does what `receive` would do with a user's message of one type, which has whole numbers as fields and a float as its
-value, and returns what that would return. If the message would have been refused before, or brought a fault, it does
-nothing and returns None.
+It does what `receive` would do with a user's message of one type, which has whole numbers as fields and as its value a
+float or, where the exchanger says so, a vector; it returns what that would return. If the message would have been
+refused before, or brought a fault, it does nothing and returns None.
 """
 
 
@@ -109,6 +109,7 @@ class Exchanger(NamedTuple):
     type: str
     fields: int  # how many the messages have
     exchange: FastExchange
+    vectors: bool = False  # values are vectors, of whatever numbers
 
 
 class Passer(NamedTuple):

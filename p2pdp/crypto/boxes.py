@@ -5,12 +5,12 @@ the smallest frame. What has to be right here is that texts are bytes and that n
 libsodium reads so many.
 
 Guarantee: `box` makes what `nacl.bindings.crypto_box_easy_afternm` makes; `unbox` returns what was boxed with this
-nonce and key, or None.
+nonce and key, or None. `unbox_at` does the same with fewer copies, for large texts.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from nacl._sodium import ffi, lib  # type: ignore[import-not-found]
 
@@ -19,18 +19,20 @@ from p2pdp.crypto.entropy import NONCE_BYTES
 MAC_BYTES: Final = 16
 _KEY_BYTES: Final = 32
 _BYTES: Final = ffi.typeof("unsigned char[]")
-_new, _buffer = ffi.new, ffi.buffer
+_buffer, _at = ffi.buffer, ffi.from_buffer
 _box, _unbox = lib.crypto_box_easy_afternm, lib.crypto_box_open_easy_afternm
+_room: Final = ffi.new_allocator(should_clear_after_alloc=False)
 
 
-def box(text: bytes, nonce: bytes, key: bytes) -> bytes:
+def box(text: bytes, nonce: bytes, key: bytes, before: bytes = b"") -> bytes:
+    """Return the box of a text, behind other bytes."""
     size = len(text)
     if len(nonce) != NONCE_BYTES or len(key) != _KEY_BYTES:
         raise ValueError("a nonce has 24 bytes, and a shared key has 32")
-    out = _new(_BYTES, size + MAC_BYTES)
+    out = _room(_BYTES, size + MAC_BYTES)
     if _box(out, text, size, nonce, key) != 0:
         raise ValueError("the text is too long for a box")
-    boxed: bytes = _buffer(out)[:]
+    boxed: bytes = before + _buffer(out)  # copied once
     return boxed
 
 
@@ -40,8 +42,21 @@ def unbox(boxed: bytes, nonce: bytes, key: bytes) -> bytes | None:
         raise ValueError("a nonce has 24 bytes, and a shared key has 32")
     if size < MAC_BYTES:
         return None
-    out = _new(_BYTES, size - MAC_BYTES)
+    out = _room(_BYTES, size - MAC_BYTES)
     if _unbox(out, boxed, size, nonce, key) != 0:
         return None
     text: bytes = _buffer(out)[:]
     return text
+
+
+def unbox_at(data: bytes, at: int, nonce: bytes, key: bytes) -> Any:
+    """Return what is in the box that begins at this place, or None: a buffer whose slices are bytes."""
+    size = len(data) - at
+    if len(nonce) != NONCE_BYTES or len(key) != _KEY_BYTES:
+        raise ValueError("a nonce has 24 bytes, and a shared key has 32")
+    if at < 0 or size < MAC_BYTES:
+        return None
+    out = _room(_BYTES, size - MAC_BYTES)
+    if _unbox(out, _at(_BYTES, data) + at, size, nonce, key) != 0:
+        return None
+    return _buffer(out)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from nacl.exceptions import CryptoError
 
-from p2pdp.crypto.boxes import MAC_BYTES, box, unbox
+from p2pdp.crypto.boxes import MAC_BYTES, box, unbox, unbox_at
 from p2pdp.crypto.entropy import NONCE_BYTES
 from p2pdp.wire.frames import FRAME_HEADER_BYTES
 from p2pdp.wire.padding import FRAME_SIZES, PaddingError, end_of_text, pad, pad_all
@@ -117,14 +117,14 @@ class Channel:
         """Make the body of a boxed frame."""
         content = self._header + payload
         padded = (content + _ROOM)[:_SMALLEST_BYTES] if len(content) < _SMALLEST_BYTES else pad(content, _OUTER_BYTES)
-        return nonce + box(padded, nonce, self._shared or self.agree())
+        return box(padded, nonce, self._shared or self.agree(), nonce)
 
     def sealed(self, before: bytes, nonce: bytes, payload: bytes, value: bytes | memoryview) -> bytes:
         """Return a whole frame that begins with these bytes; its payload goes on with a value, however large."""
         if len(value) < _LARGE_BYTES:
             return before + self.seal(payload + value, nonce)
         padded = pad_all((self._header, payload, value), _OUTER_BYTES)
-        return b"".join((before, nonce, box(padded, nonce, self._shared or self.agree())))
+        return box(padded, nonce, self._shared or self.agree(), before + nonce)
 
     def open_smallest(self, frame: bytes) -> bytes | None:
         """Return the payload of a whole frame of the smallest size, or None where `open` says what is wrong.
@@ -144,18 +144,19 @@ class Channel:
         if len(body) - at not in _BODY_SIZES:
             raise ChannelError("truncated")
         shared, boxed_at = self._shared or self.agree(), at + NONCE_BYTES
-        padded = unbox(body[boxed_at:], body[at:boxed_at], shared)
+        padded = unbox_at(body, boxed_at, body[at:boxed_at], shared)
         if padded is None:
             raise ChannelError("not_authentic")
-        if not padded.startswith(self._expected):
-            raise ChannelError(self._difference(padded))
+        if padded[:_HEADER_BYTES] != self._expected:
+            raise ChannelError(self._difference(padded[:_HEADER_BYTES]))
         try:
             end = end_of_text(padded, _OUTER_BYTES)
         except PaddingError as error:
             raise ChannelError("bad_padding") from error
         if end < _HEADER_BYTES:  # the header itself ended like padding
             raise ChannelError("bad_padding")
-        return padded[_HEADER_BYTES:end]
+        content: bytes = padded[_HEADER_BYTES:end]
+        return content
 
     def _difference(self, padded: bytes) -> str:
         for end, kind in (*_CONTEXT_PARTS, (_SENDER_END, "foreign_sender")):

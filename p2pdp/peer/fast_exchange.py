@@ -4,7 +4,8 @@ As `fast_path.py` is for tokens, this is `Host.full_frame` and `Peers.send` writ
 protocols that declare a fast exchange (`Protocol.fast_exchange`). Most messages of a round lead to nothing but their
 record. Such a record is not written at once, but with the first frame that leaves afterwards, whichever way that
 takes: nobody was told yet that the message came, so after a crash its sender sends it again. So there is one entry for
-all that a round brings and one write for it, however many wake-ups it took.
+all that a round brings and one write for it, however many wake-ups it took. Large values are written at once, while
+the processor has them at hand. Where states are vectors, what they cost is in their numbers, and `Outbox` sends them.
 
 Guarantee: `take` has done all that the long way would have done, and records are in the same order, but for what
 `unfinished` returns of a frame that it returned None for: then it has done nothing but open the frame, or all up to
@@ -17,13 +18,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import blake2b
 from struct import Struct, error
-from typing import Final
+from typing import Any, Final
 
 import msgpack
 
 from p2pdp.core.draws import Draws
 from p2pdp.core.events import Exchanger, Received
-from p2pdp.core.step import Message, Step
+from p2pdp.core.step import Message, Send, Step
+from p2pdp.ledger.entries import LARGE_BYTES
 from p2pdp.ledger.journal import Journal
 from p2pdp.ledger.records import ENTRY_RECORDS_MAX, HASH_BYTES, RECEIVED, SALT_BYTES, SENT, packed_type
 from p2pdp.peer.effects import Entropy, HopEffects
@@ -31,7 +33,7 @@ from p2pdp.peer.fast_path import UsualFrames
 from p2pdp.peer.link import Link
 from p2pdp.peer.payloads import DATA, DATA_HEAD_BYTES, VOUCHER_AT, VOUCHER_END
 from p2pdp.peer.peers import Peers
-from p2pdp.wire.codec import TAG_FLOAT, TAGGED_FLOAT, pack_message, pack_value
+from p2pdp.wire.codec import TAG_FLOAT, TAGGED_FLOAT, CodecError, pack_message, pack_value, unpack_value
 
 _unpack: Final = msgpack.unpackb
 _PART_BYTES: Final[int] = SALT_BYTES + TAGGED_FLOAT.size
@@ -45,11 +47,10 @@ _read_float: Final = Struct("<d").unpack_from  # as `TAGGED_FLOAT`, without the 
 
 class FastExchange(UsualFrames):
     wakes = True  # also taken while the machine is to be woken
-    gathers = True
 
     __slots__ = (
-        "_begins", "_bytes_max", "_draws", "_exchange", "_fields", "_fields_at", "_journal", "_known", "_on_wake",
-        "_salt_and_nonce", "_type",
+        "_begins", "_bytes_max", "_carry_out", "_draws", "_exchange", "_fields", "_fields_at", "_journal", "_known",
+        "_on_wake", "_salt_and_nonce", "_type", "_vectors",
     )  # fmt: skip
 
     def __init__(
@@ -60,10 +61,12 @@ class FastExchange(UsualFrames):
         draws: Draws,
         entropy: Entropy,
         on_wake: Callable[[float], None],
+        carry_out: Callable[[Step, float], list[Send]],
     ) -> None:
-        """`on_wake` is told when the machine wants to be woken."""
-        super().__init__(peers)
-        self._type, fields, self._exchange = exchanger
+        """`on_wake` is told when the machine wants to be woken, and `carry_out` is that of the outbox."""
+        super().__init__(peers, any_size=exchanger.vectors)
+        self._type, fields, self._exchange, self._vectors = exchanger
+        self._carry_out = carry_out
         self._begins = packed_type(self._type) + bytes((0x90 | fields,))  # how a message begins that has its fields
         self._fields_at = len(self._begins) - 1
         self._bytes_max = len(self._begins) + _NUMBER_BYTES_MAX * fields
@@ -73,6 +76,11 @@ class FastExchange(UsualFrames):
         self._draws = draws
         self._salt_and_nonce = entropy.salt_and_nonce
         self._on_wake = on_wake
+
+    @property
+    def gathers(self) -> bool:
+        """Return whether frames wait for others: large ones leave at once, since their receivers have much to do."""
+        return not self._vectors
 
     def take(self, frame: bytes, now_s: float) -> HopEffects | None:
         """Return the effects of a usual message, or None; then `Peers.content` is set if the frame was opened."""
@@ -85,18 +93,24 @@ class FastExchange(UsualFrames):
             end = DATA_HEAD_BYTES + length
             packed, part = content[DATA_HEAD_BYTES:end], content[end:]
             if (
-                flags != DATA or number != link.received + 1 or acknowledged > link.sent or len(part) != _PART_BYTES
-                or (packed != self._known and not self._read(packed))
+                flags != DATA or number != link.received + 1 or acknowledged > link.sent
+                or not (self._vectors or len(part) == _PART_BYTES) or (packed != self._known and not self._read(packed))
             ):  # fmt: skip
                 return self._leave(link, content)
         except error:
             return self._leave(link, content)
-        if part[SALT_BYTES] != TAG_FLOAT:
+        if self._vectors:
+            value = _vector_in(part)
+            if value is None:
+                return self._leave(link, content)
+        elif part[SALT_BYTES] != TAG_FLOAT:
             return self._leave(link, content)
-        return self._tell(link, content, acknowledged, packed, part, now_s)
+        else:
+            (value,) = _read_float(part, _FLOAT_AT)
+        return self._tell(link, content, acknowledged, packed, part, value, now_s)
 
     def _tell(
-        self, link: Link, content: bytes, acknowledged: int, packed: bytes, part: bytes, now_s: float
+        self, link: Link, content: bytes, acknowledged: int, packed: bytes, part: bytes, value: Any, now_s: float
     ) -> HopEffects | None:
         """Record a message and tell the machine, as `Peers.took` and `Host._tell` do."""
         peers, sender = self._peers, link.peer
@@ -106,7 +120,7 @@ class FastExchange(UsualFrames):
         place, digest = len(bodies), hashed.digest()
         bodies.append((RECEIVED, now_s, sender, packed, voucher))
         journal.parts[place], journal.digests[place] = part, digest
-        step = self._exchange(sender, self._fields, _read_float(part, _FLOAT_AT)[0], now_s, self._draws)
+        step = self._exchange(sender, self._fields, value, now_s, self._draws)
         if step is None:
             del bodies[place], journal.parts[place], journal.digests[place]
             return self._leave(link, content)
@@ -123,8 +137,9 @@ class FastExchange(UsualFrames):
         if outputs or faults or journal.writes:  # the latter if a pool was drawn
             return self._give_up(step)
         if sends:
-            return self._send(step, now_s)
-        writes = journal.take_writes() if len(bodies) >= _GATHERED_MAX else ()
+            return self._send_vectors(step, now_s) if self._vectors else self._send(step, now_s)
+        enough = len(bodies) >= _GATHERED_MAX or len(part) >= LARGE_BYTES  # which is quicker while memory is warm
+        writes = journal.take_writes() if enough else ()
         return writes, (), _sooner(peers.acknowledgements.ack_at_s, wake_at_s)
 
     def _read(self, packed: bytes) -> bool:
@@ -170,6 +185,15 @@ class FastExchange(UsualFrames):
         peers.messages_sent += len(frames)
         return (), frames, _sooner(acknowledgements.wake_at_s, step.wake_at_s)
 
+    def _send_vectors(self, step: Step, now_s: float) -> HopEffects | None:
+        """Write all, and send whatever it is to users that are heard, as the long way does."""
+        peers = self._peers
+        if any(send.to not in peers.ways for send in step.sends):
+            return self._give_up(step)
+        self._carry_out(step, now_s)
+        frames, peers.frames = peers.frames, []
+        return self._journal.take_writes(), frames, _sooner(peers.acknowledgements.wake_at_s, step.wake_at_s)
+
     def _give_up(self, step: Step) -> HopEffects | None:
         """Leave what the machine wants to the long way."""
         self._unfinished = step
@@ -184,6 +208,15 @@ class FastExchange(UsualFrames):
         """Do nothing: links and timers know everything at once."""
 
     report = catch_up
+
+
+def _vector_in(part: bytes) -> Any:
+    """Return the vector that a value part holds; None where it holds anything else."""
+    try:
+        value = unpack_value(memoryview(part)[SALT_BYTES:])
+    except CodecError:
+        return None
+    return value if getattr(value, "ndim", 0) else None
 
 
 def _sooner(one_s: float | None, other_s: float | None) -> float | None:

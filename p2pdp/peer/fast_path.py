@@ -28,6 +28,7 @@ from p2pdp.core.events import Hop, Passer, Received
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN
 from p2pdp.core.step import Custody, Message, Send, Step
+from p2pdp.crypto.channel import ChannelError
 from p2pdp.ledger.journal import VIEW, Journal
 from p2pdp.ledger.records import (
     ENTRY_RECORDS_MAX,
@@ -45,7 +46,7 @@ from p2pdp.peer.link import Link
 from p2pdp.peer.payloads import DATA, DATA_HEAD_BYTES, VOUCHER_AT, VOUCHER_END
 from p2pdp.peer.peers import Peers
 from p2pdp.wire.codec import TAG_INT, TAGGED_INT, pack_public
-from p2pdp.wire.frames import BOXED_HEADER, BOXED_START
+from p2pdp.wire.frames import BOXED_HEADER, BOXED_START, FRAME_HEADER_BYTES
 from p2pdp.wire.padding import FRAME_SIZES
 
 _new: Final = tuple.__new__  # see `acknowledgements.py`
@@ -89,18 +90,23 @@ class _Passed(NamedTuple):
 
 
 class UsualFrames:
-    """The frames of the smallest size from users that are heard as ever, which a fast path opens by itself."""
+    """The frames from users that are heard as ever, which a fast path opens by itself.
 
-    __slots__ = ("_peers", "_unfinished", "clear")
+    These are frames of the smallest size, or of any size.
+    """
 
-    def __init__(self, peers: Peers) -> None:
+    __slots__ = ("_any_size", "_peers", "_unfinished", "clear")
+
+    def __init__(self, peers: Peers, *, any_size: bool = False) -> None:
         self._peers = peers
+        self._any_size = any_size
         self.clear = False
         self._unfinished: Link | Step | Received | None = None
 
     def _open(self, frame: bytes) -> tuple[Link, bytes] | None:
         """Return the link and content of a frame; None leaves it to `Peers.open`, as it came."""
-        if not self.clear or len(frame) != _FRAME_BYTES:
+        smallest = len(frame) == _FRAME_BYTES
+        if not (self.clear and (smallest or (self._any_size and len(frame) > _FRAME_BYTES))):
             return None
         peers = self._peers
         start, sender = _read_outer(frame)
@@ -108,8 +114,13 @@ class UsualFrames:
         if way is None or start != BOXED_START or sender in peers.limits.wrong:
             return None
         link, channel = way
-        content = channel.open_smallest(frame)
-        return None if content is None else (link, content)
+        if smallest:
+            content = channel.open_smallest(frame)
+            return None if content is None else (link, content)
+        try:
+            return link, channel.open(frame, FRAME_HEADER_BYTES)
+        except ChannelError:
+            return None
 
     def _leave(self, link: Link, content: bytes) -> HopEffects | None:
         """Leave the frame to the long way, which need not open it again."""

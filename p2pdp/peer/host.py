@@ -66,11 +66,9 @@ class Host:
         A `watcher` is a machine whose host watches over peers, and a `passer` a machine for whose usual messages there
         is a fast path. A `tap` sees every frame that does not take it. A `standstill` watches whether anything comes.
         """
-        self._facts = facts
-        self._credentials = credentials
+        self._facts, self._credentials, self._entropy = facts, credentials, entropy
         self._machine = machine
         self._journal, self.take_writes = journal, journal.take_writes  # beside those among effects, if it gathers
-        self._entropy = entropy
         self._timing, self._check = timing or Timing(), check
         self._peers = Peers(credentials, entropy, self._timing)
         self._peers.tap = tap
@@ -85,10 +83,11 @@ class Host:
         if isinstance(passer, Passer):
             self._fast = FastPath(credentials.me, passer, journal, self._peers, self._draws, entropy, self._want_idle)
         elif passer is not None:
-            self._fast = FastExchange(passer, journal, self._peers, self._draws, entropy, self._want_wake)
-        self.gathers = self._fast is not None and self._fast.gathers  # frames may wait, and go behind `take_writes`
+            told = self._want_wake, self._outbox.carry_out
+            self._fast = FastExchange(passer, journal, self._peers, self._draws, entropy, *told)
         if self._fast is not None:
             self.fast_frame = self._fast.take
+        self.gathers = self._fast is not None and self._fast.gathers  # frames may wait, and go behind `take_writes`
         self._ending = Ending(journal, credentials, self._peers, skeleton)
         self._machine_wake_at_s: float | None = None
         self._machine_sleeps_until_s = 0.0

@@ -119,7 +119,7 @@ class Link(PacketSpace):
         self.gap_after: int | None = None  # what we had received when we last asked for a resend
         self.passed_over = False  # the peer has something for us that came before we could take it
         self.asked: Asked | None = None
-        self.parts = Parts()  # of the value of the next message
+        self.parts: Parts | None = None  # of the value of the next message
 
     def data(self, item: SentMessage) -> bytes:
         return self.head(item) + item.value
@@ -151,12 +151,20 @@ class Link(PacketSpace):
 
     def came(self, piece: Piece, data: bytes) -> bool:
         """Keep a piece of the next message; return whether it was the next one."""
-        return piece.number == self.received + 1 and self.parts.add(piece, data)
+        if piece.number != self.received + 1:
+            return False
+        if self.parts is None:
+            self.parts = Parts()
+        return self.parts.add(piece, data)
+
+    def whole(self, end: Piece) -> bytes:
+        """Return the value part of the next message; nothing while some of it is missing."""
+        return b"" if self.parts is None else self.parts.whole(end)
 
     def missing(self) -> bytes:
         """Return the question for the value part of the next message, from where it ends here."""
         number = self.received + 1
-        return self.place(RESEND, Piece(number, self.parts.there(number), 0))
+        return self.place(RESEND, Piece(number, 0 if self.parts is None else self.parts.there(number), 0))
 
     def numbered(self, message: bytes, value: bytes, value_digest: bytes) -> tuple[SentMessage, bytes]:
         """Do as `push` and `data` in one piece, but for keeping the message, which is up to the caller."""

@@ -157,7 +157,7 @@ class Peers:
         """Take nothing from a peer that is out, and send nothing to it any more."""
         link = self.link(peer)
         self.acknowledgements.refuse(link)
-        link.parts.let_go()
+        link.parts = None
         self.ways.pop(peer, None)
 
     def apply(self, sender: Peer, message: Message, now_s: float) -> None:
@@ -276,7 +276,7 @@ class Peers:
             self.acknowledgements.learn(link, acknowledged, now_s)
         if number == link.received + 1 and not self.silent:
             self.fresh = True
-            if piece is not None and not (value := link.parts.whole(piece)):
+            if piece is not None and not (value := link.whole(piece)):
                 if self._grants(link, REPEATS, now_s):
                     self.frame(link.peer, link.missing())
                 return None
@@ -292,7 +292,7 @@ class Peers:
         link = self.links[peer]
         self.acknowledgements.learn(link, received_in(voucher), now_s)  # the voucher proves it, and it is recorded
         digest = link.took(message, value)
-        link.parts.let_go()
+        link.parts = None
         link.voucher = voucher
         self.acknowledgements.owe(peer, now_s)
         return digest

@@ -62,8 +62,3 @@ class Parts:
         """Return the value part whose end this is; nothing while some of it is missing."""
         is_whole = (piece.number, piece.of) == (self._number, self._of) and self._there == self._of
         return b"".join(self._came) if is_whole else b""
-
-    def let_go(self) -> None:
-        """Keep nothing of a part, as when it was taken."""
-        if self._number:
-            self._begin(0, 0)

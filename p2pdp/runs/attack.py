@@ -27,8 +27,9 @@ from p2pdp.protocols.learning import is_built_in
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.evidence import Evidence
 from p2pdp.report.display import Shown
-from p2pdp.runs.audit import OnLack, check_in_order, signed_graph
+from p2pdp.runs.audit import signed_graph
 from p2pdp.runs.collector import undisturbed
+from p2pdp.runs.in_order import OnLack, check_in_order
 from p2pdp.topology.graphs import Graph, is_public, make_graph
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
@@ -14,9 +14,10 @@ import numpy as np
 from p2pdp.auditor.audit import audit_run
 from p2pdp.auditor.context import graph_of
 from p2pdp.auditor.headline import Verdict, verdict_of
-from p2pdp.auditor.verify import INCOMPLETE, Verification
+from p2pdp.auditor.verify import INCOMPLETE
 from p2pdp.auditor.verify import verify as judge
 from p2pdp.cluster.blocks import Cores, Progress, untold
+from p2pdp.cluster.together import read_together
 from p2pdp.core.claims import Claim, Conditioning, Refusal
 from p2pdp.core.errors import Refused, UsageError, VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, peer_name
@@ -40,6 +41,7 @@ from p2pdp.report.page.facts import Proof, Sharing
 from p2pdp.report.page.markup import Markup, table
 from p2pdp.runs.collector import undisturbed
 from p2pdp.runs.comparing import UNKNOWN, estimate_in
+from p2pdp.runs.in_order import OnLack, check_in_order, first_problem
 from p2pdp.runs.memory import Notice, check_memory, unnoticed
 from p2pdp.runs.trust import UNPINNED, pinned_key
 from p2pdp.topology.components import component_labels
@@ -181,7 +183,9 @@ def verify(place: str | Path, key: str | Path | None = None, bootstrap: str | Pa
         evidence = read_evidence(Path(place), _opened(key))
     except VerificationFailed as error:
         return Verified(None, None, 0, [{"node": peer_name(BOOTSTRAP), "index": None, "what": str(error)}])
-    checked = judge(evidence, root, Cores(None))
+    cores = Cores(None)
+    read_together(evidence, cores.processes)
+    checked = judge(evidence, root, cores)
     problems = [
         {"node": peer_name(problem.peer), "index": problem.index, "what": problem.what} for problem in checked.problems
     ]
@@ -225,8 +229,7 @@ def audit(
 ) -> Audited:
     """Audit a run. Without `key`, the auditor's key file, sealed skeletons count as missing if that is allowed.
 
-    `progress` is told how many users were looked at, of how many; `workers` is the most processes to use; `notice` is
-    told how much memory a large audit takes.
+    `progress` is told how many users were looked at, of how many; `notice` how much memory a large audit takes.
     """
     given: Any = delta  # callers of Python may hand in anything
     if given is not None and not (isinstance(given, int | float) and 0.0 < given < 1.0):
@@ -263,6 +266,7 @@ def audit_evidence(
     All cores are used without `cores`. What does not fit into memory is refused before it begins.
     """
     each = cores or Cores(None)
+    read_together(evidence, each.processes)
     check_memory(evidence, each.processes, notice)
     checked = judge(evidence, root, each)
     if checked.verified is None and not (allow_missing and checked.only_missing):
@@ -352,25 +356,6 @@ def signed_graph(roster: Roster, views: Mapping[Peer, Contents]) -> Graph | None
     graph = graph_of(views, roster.n)
     signed = dict(roster.facts).get("graph")
     return graph if graph is not None and graph.digest.hex() == signed else None
-
-
-OnLack = Callable[[str], None] | None  # is told what a run lacks that is not over, or whose ledgers are not all there
-
-
-def first_problem(checked: Verification) -> str:
-    first = checked.problems[0]
-    place = peer_name(first.peer) if first.index is None else f"{peer_name(first.peer)}, record {first.index}"
-    more = f" (and {len(checked.problems) - 1} more: p2pdp verify lists them)" if len(checked.problems) > 1 else ""
-    return f"node {place}: {first.what}{more}"
-
-
-def check_in_order(evidence: Evidence, on_lack: OnLack = None) -> None:
-    """Refuse ledgers that verification finds wrong; those that are absent or were never closed are told."""
-    checked = judge(evidence)
-    if not checked.only_missing:
-        raise VerificationFailed(first_problem(checked))
-    if on_lack is not None and checked.verified is None:
-        on_lack(first_problem(checked))
 
 
 def views(place: str | Path, *, unverified: bool = False, on_lack: OnLack = None) -> Iterator[dict[str, Any]]:

@@ -35,9 +35,10 @@ from p2pdp.replay.published import stopped_in
 from p2pdp.report.participants import Edition, page, sayable
 from p2pdp.report.result import Circumstances
 from p2pdp.runs.advice import ASKED_FOR, advice_on
-from p2pdp.runs.audit import first_problem, proof_of, signed_graph
+from p2pdp.runs.audit import proof_of, signed_graph
 from p2pdp.runs.comparing import published_only
 from p2pdp.runs.costing import signed_plan
+from p2pdp.runs.in_order import first_problem
 from p2pdp.runs.outlook import in_advance
 from p2pdp.runs.pages import about, glossary, made_up, on_graph
 

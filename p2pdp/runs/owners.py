@@ -24,9 +24,10 @@ from p2pdp.report.page.facts import OWNER
 from p2pdp.report.page.words import number
 from p2pdp.report.participants import Edition, page
 from p2pdp.runs.advice import ASKED_FOR, advice_on
-from p2pdp.runs.audit import first_problem, proof_of
+from p2pdp.runs.audit import proof_of
 from p2pdp.runs.budgeting import charge_name, data_names
 from p2pdp.runs.costing import Cost, signed_plan
+from p2pdp.runs.in_order import first_problem
 from p2pdp.runs.pages import about, glossary
 
 _TOLD: Final = "as the node told its owner when its part was over"

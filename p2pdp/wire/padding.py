@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from p2pdp.core.errors import UsageError
 
@@ -32,6 +32,14 @@ FRAME_BYTES_MAX: Final[int] = FRAME_SIZES[-1]
 _SMALLEST: Final = FRAME_SIZES[0]
 _NEXT_SMALLER: Final = dict(zip(FRAME_SIZES, (0, *FRAME_SIZES), strict=False))
 _MARKER: Final = b"\x80"
+
+
+class Slices(Protocol):
+    """Bytes, or whatever has slices that are bytes."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> bytes: ...
 
 
 class FrameTooLarge(UsageError):
@@ -69,13 +77,16 @@ def unpad(padded: bytes, overhead_bytes: int) -> bytes:
     return padded[: end_of_text(padded, overhead_bytes)]
 
 
-def end_of_text(padded: bytes, overhead_bytes: int) -> int:
+def end_of_text(padded: Slices, overhead_bytes: int) -> int:
     """Return where the text ends that was padded, or raise `PaddingError` if `pad` could not have made this."""
-    end = content_end(padded)
     smaller = _NEXT_SMALLER.get(len(padded) + overhead_bytes)
-    if end is None or smaller is None or end + 1 + overhead_bytes <= smaller:
+    if smaller is None:
         raise PaddingError("malformed padding")
-    return end
+    least = max(0, smaller - overhead_bytes)  # or a smaller frame would do
+    end = content_end(padded[least:])
+    if end is None:
+        raise PaddingError("malformed padding")
+    return least + end
 
 
 def content_end(padded: bytes) -> int | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -259,3 +261,29 @@ def test_more_than_one_reading_is_taken_at_once() -> None:
     found = events.read()
     assert [event["user"] for event in found] == list(range(count))
     events.close()
+
+
+HEAPS = """
+import ctypes, sys, threading
+from p2pdp.cluster.processes import keep_one_heap
+if sys.argv[1] == "one":
+    keep_one_heap()
+for _ in range(2):
+    thread = threading.Thread(target=lambda: [bytes(1000) for _ in range(1000)])
+    thread.start()
+    thread.join()
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+file = ctypes.c_void_p(libc.fopen(sys.argv[2].encode(), b"w"))
+libc.malloc_info(0, file)
+libc.fclose(file)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="asks glibc")
+def test_threads_take_memory_from_one_heap(tmp_path: Path) -> None:
+    heaps = {}
+    for how in ("one", "each"):
+        subprocess.run([sys.executable, "-c", HEAPS, how, tmp_path / how], check=True)
+        heaps[how] = (tmp_path / how).read_text().count("<heap nr=")
+    assert heaps["one"] == 1 < heaps["each"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from itertools import count
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -17,10 +16,10 @@ from p2pdp.core.events import Exchanger
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import NOTHING, Fault, Message, Output, Send, Step
 from p2pdp.ledger.records import ENTRY_RECORDS_MAX, RECEIVED, SENT
-from p2pdp.peer.fast_exchange import FastExchange
 from p2pdp.peer.limits import TOO_MANY, WRONG
 from p2pdp.peer.link import Link
 from p2pdp.wire.codec import pack_message, pack_value
+from tests.support.fast_lives import watched_takes
 from tests.support.toy_schedules import ACTIONS, chance, come_back, happen
 from tests.support.toys import Quiet, Toys, UniqueDraws, consistent, forged
 
@@ -158,15 +157,7 @@ def frames(toys: Toys, peer: Peer) -> list[Any]:
 
 
 def test_a_round_is_one_write_and_its_frames() -> None:
-    taken: list[bool] = []
-    take = FastExchange.take
-
-    def watched(self: FastExchange, *arguments: Any) -> Any:
-        found = take(self, *arguments)
-        taken.append(found is not None)
-        return found
-
-    with patch.object(FastExchange, "take", watched):
+    with watched_takes() as taken:
         toys = lived(["state"] * 30, 4, [], gathers=True)
     assert sum(taken) > 30 * 4 * 3 - 20
     written = [effects for _, effects in toys.log if effects.writes and effects.frames]

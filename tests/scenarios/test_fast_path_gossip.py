@@ -6,11 +6,16 @@ the fast path leaves to be written later is the same records in the same order.
 
 from __future__ import annotations
 
+import math
+import struct
 from typing import Any
 
-from hypothesis import given
+import numpy as np
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from p2pdp.core.arrays import in_steps
 from p2pdp.core.draws import Mechanism
 from p2pdp.core.events import Exchanger
 from p2pdp.core.ids import Peer
@@ -23,7 +28,7 @@ from p2pdp.protocols.gossip.plan import EXCHANGE, ROUNDS, SETTLED, SKIPPED, Goss
 from p2pdp.tasks.inputs import RealInputs
 from p2pdp.topology.graphs import complete_graph
 from p2pdp.wire.codec import pack_message, pack_value
-from tests.support.fast_lives import ACTS, Lives
+from tests.support.fast_lives import ACTS, Lives, watched_takes
 from tests.support.gossip_world import plan_of
 
 Acts = list[tuple[str, int]]
@@ -37,6 +42,10 @@ ODD_FIELDS = (
 ODD_VALUES = (
     b"", b"\x02", pack_value(5), b"\x02" + b"\xff" * 8, b"\x02" + bytes(6) + b"\xf0\x7f", pack_value(b"12345678"),
     pack_value(1e300), pack_value(-1e300), pack_value(-0.0),
+    pack_value(np.array([0.5, 1e300])), pack_value(np.array([0.5])), pack_value(np.zeros(0)), pack_value(np.arange(2)),
+    pack_value(np.array([0.5, -1.5])), pack_value(in_steps(np.array([0.5, -1.5]), -4)), pack_value(np.zeros(9000)),
+    b"\x05" + struct.pack("<2d", 0.5, math.nan), b"\x05" + struct.pack("<2d", -math.inf, 0.5), b"\x05" + bytes(15),
+    pack_value([1.5, 2.5]), b"\x07", b"\x07" + bytes(11), b"\x06" + bytes(4),
 )  # fmt: skip
 ODD = ("odd fields", "odd value", "state", "state", "skipped", "settled")
 
@@ -49,12 +58,11 @@ class GossipLives(Lives):
     )  # fmt: skip
 
     def machine(self, peer: Peer, others: tuple[Peer, ...]) -> Gossip:
-        return Gossip(self.plan, peer, others, RealInputs([float(peer)]))
+        shape = self.plan.shape
+        return Gossip(self.plan, peer, others, RealInputs([np.full(shape, float(peer)) if shape else float(peer)]))
 
     def passer(self, participant: Any) -> Exchanger:
-        exchanger = AVERAGE.fast_exchange(self.plan, participant._machine)
-        assert exchanger is not None
-        return exchanger
+        return AVERAGE.fast_exchange(self.plan, participant._machine)
 
     def wrong(self, message: Message) -> str | None:
         return check_gossip(self.plan, message)
@@ -69,9 +77,9 @@ class GossipLives(Lives):
             self.give(peer, other, pack_message(Message(EXCHANGE, (number, 1))), salt + value)
         elif act == "state":
             number += (0, 0, 0, 1, -1)[which % 5]
-            self.give(
-                peer, other, pack_message(Message(EXCHANGE, (max(number, 0), 1 + which % 3))), salt + pack_value(0.5)
-            )
+            state = np.full(self.plan.shape, 0.5) if self.plan.shape else 0.5
+            message = Message(EXCHANGE, (max(number, 0), 1 + which % 3))
+            self.give(peer, other, pack_message(message), salt + pack_value(state))
         elif act == "skipped":
             self.say(peer, other, Message(SKIPPED, (max(1, number - which % 3),)))
         elif act == "settled" and which % 7 == 0:
@@ -82,16 +90,20 @@ def lives(plan: GossipPlan, calm: int, acts: Acts, **how: bool) -> GossipLives:
     return GossipLives(plan, **how).lived(calm, acts)  # type: ignore[return-value]
 
 
+DITHERED: dict[str, Any] = {"dither": dither.MECHANISM, "fine_exponent": -40}
 PLANS = st.builds(
-    lambda n, rounds, accelerated, noises: plan_of(complete_graph(n), rounds, accelerated=accelerated, **noises),
+    lambda n, rounds, accelerated, more: plan_of(complete_graph(n), rounds, accelerated=accelerated, **more),
     st.integers(2, 4),
     st.sampled_from([2, 6, 60]),
     st.booleans(),
     st.sampled_from(
         [
             {},
-            {"dither": dither.MECHANISM, "fine_exponent": -40},
+            DITHERED,
             {"message_noise": Mechanism("gaussian", 4.0)},
+            {"shape": (2,)},
+            {"shape": (2,), "message_noise": Mechanism("gaussian", 4.0)},
+            {**DITHERED, "shape": (150,), "short": True},
         ]
     ),
 )
@@ -104,6 +116,24 @@ def test_the_fast_path_leaves_what_the_long_way_leaves(plan: GossipPlan, acts: A
     assert fast.toys.log == long.toys.log
     assert fast.toys.disks == long.toys.disks
     assert fast.known() == long.known()
+
+
+@settings(max_examples=15)
+@given(n=st.integers(2, 4), acts=LIVES, calm=st.integers(20, 150))
+def test_large_vectors_are_one_value_part_on_both_ways(n: int, acts: Acts, calm: int) -> None:
+    plan = plan_of(complete_graph(n), 60, shape=(2100,), **DITHERED)
+    fast, long = (lives(plan, calm, acts, fast=fast) for fast in (True, False))
+    assert fast.toys.log == long.toys.log
+    assert fast.toys.disks == long.toys.disks
+    assert fast.known() == long.known()
+
+
+@pytest.mark.parametrize("shape", [(2,), (150,), (2100,)])
+def test_vectors_take_the_fast_path(shape: tuple[int, ...]) -> None:
+    plan = plan_of(complete_graph(4), 30, shape=shape, **DITHERED)
+    with watched_takes() as taken:
+        lives(plan, 4 * 3 * 30, [])
+    assert sum(taken) > 4 * 3 * 30 - 40
 
 
 @given(plan=PLANS, acts=LIVES, calm=st.integers(0, 150))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 from p2pdp.core import messages
 from p2pdp.core.events import Exchanger, Passer
@@ -16,6 +18,7 @@ from p2pdp.core.messages import MessageTable
 from p2pdp.core.step import Message
 from p2pdp.ledger.records import SALT_BYTES, Record
 from p2pdp.peer.acknowledgements import PacketSpace
+from p2pdp.peer.fast_exchange import FastExchange
 from p2pdp.peer.link import Link
 from p2pdp.peer.payloads import CONTROL, DATA, DATA_HEAD, HEAD, POKE, RESEND
 from p2pdp.protocols.participant import Participant
@@ -26,6 +29,21 @@ ACTS = (
     *("deliver",) * 12, "any", "twice", "lose", "idle", "tick", "wake", "connected", "kill", "boot", "out",
     "order", "told", "result", "control", "odd frame",
 )  # fmt: skip
+
+
+@contextmanager
+def watched_takes() -> Iterator[list[bool]]:
+    """Give a list of whether each frame took the fast exchange."""
+    taken: list[bool] = []
+    take = FastExchange.take
+
+    def watched(self: FastExchange, *arguments: Any) -> Any:
+        found = take(self, *arguments)
+        taken.append(found is not None)
+        return found
+
+    with patch.object(FastExchange, "take", watched):
+        yield taken
 
 
 @dataclass

@@ -14,6 +14,7 @@ from p2pdp.wire.padding import (
     FrameTooLarge,
     PaddingError,
     content_end,
+    end_of_text,
     frame_size,
     pad,
     unpad,
@@ -69,6 +70,22 @@ def test_unpad_takes_only_what_pad_makes(padded: bytes, overhead: int) -> None:
 def test_content_ends_where_the_last_marker_has_only_zeros_behind_it(padded: bytes) -> None:
     stripped = padded.rstrip(b"\0")
     assert content_end(padded) == (len(stripped) - 1 if stripped.endswith(b"\x80") else None)
+
+
+@given(
+    st.lists(st.sampled_from([b"\0", b"\x80", b"\1", bytes(9), bytes(190), bytes(700)]), max_size=20).map(b"".join),
+    st.sampled_from([0, 1, 46, 255, 256, 300]),
+    st.sampled_from(FRAME_SIZES[:6]),
+)
+def test_the_end_is_looked_for_only_where_it_may_be(text: bytes, overhead: int, size: int) -> None:
+    padded = text[: max(0, size - overhead)].ljust(size - overhead, b"\0")
+    end, smaller = content_end(padded), max((one for one in FRAME_SIZES if one < size), default=0)
+    fits = end is not None and len(padded) + overhead == size and end + 1 + overhead > smaller
+    if fits:
+        assert end_of_text(padded, overhead) == end
+    else:
+        with pytest.raises(PaddingError):
+            end_of_text(padded, overhead)
 
 
 def test_every_size_holds_what_it_should() -> None:

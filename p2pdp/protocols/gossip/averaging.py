@@ -240,8 +240,8 @@ class GossipAverage(ProtocolDefaults):
     def machine(self, plan: GossipPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Gossip:
         return Gossip(plan, user, neighbours, inputs)
 
-    def fast_exchange(self, plan: GossipPlan, machine: Gossip) -> Exchanger | None:
-        return Exchanger(EXCHANGE, len(RoundState._fields), machine.exchange) if plan.shape == () else None
+    def fast_exchange(self, plan: GossipPlan, machine: Gossip) -> Exchanger:
+        return Exchanger(EXCHANGE, len(RoundState._fields), machine.exchange, vectors=plan.shape != ())
 
     def inputs(self, plan: GossipPlan, rows: Bounded) -> tuple[Inputs, list[Any]]:
         return inputs_of(plan.shape, rows, Grid(plan.grid_exponent), summed=plan.records is not None)

@@ -41,7 +41,7 @@ from p2pdp.core.draws import Draws
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
-from p2pdp.protocols.gossip.plan import EXCHANGE, SETTLED, SKIPPED, GossipPlan, Round
+from p2pdp.protocols.gossip.plan import EXCHANGE, SETTLED, SKIPPED, GossipPlan, Round, is_state
 from p2pdp.protocols.gossip.sending import PairNoise, Sending
 from p2pdp.tasks.inputs import Inputs
 
@@ -87,7 +87,6 @@ class Gossip:
 
     def __init__(self, plan: GossipPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> None:
         self._plan = plan
-        self._most = plan.state_max
         self._user = user
         self._neighbours = {peer: _Neighbour(peer, peer < user) for peer in neighbours}
         self._met: list[_Neighbour] = []  # the neighbours that we meet in the present round
@@ -129,12 +128,12 @@ class Gossip:
             return Step(faults=(Fault("unexpected_message", sender),))
         return self._advance(now_s, draws)
 
-    def exchange(self, sender: Peer, fields: tuple[int, ...], value: float, now_s: float, draws: Draws) -> Step | None:
-        """Take a neighbour's state in one piece, where states are numbers; `receive` is the general way."""
-        neighbour, plan, most = self._neighbours.get(sender), self._plan, self._most
+    def exchange(self, sender: Peer, fields: tuple[int, ...], value: Any, now_s: float, draws: Draws) -> Step | None:
+        """Take a neighbour's state in one piece; `receive` is the general way."""
+        neighbour, plan = self._neighbours.get(sender), self._plan
         number, degree = fields
         if (
-            neighbour is None or neighbour.out or not -most <= value <= most
+            neighbour is None or neighbour.out or not is_state(value, plan)
             or not 0 < number <= plan.rounds or not 0 < degree <= plan.degree_max
             or not self._take_state(neighbour, number, degree, value)
         ):  # fmt: skip
