@@ -24,7 +24,7 @@ import numpy as np
 from p2pdp.assembly.outcome import error_of, estimate_of, outcome, truth_of
 from p2pdp.auditor.links import UNDECIDED
 from p2pdp.auditor.verify import Verification, verify
-from p2pdp.core.endings import STANDSTILL, Stopped
+from p2pdp.core.endings import DISPUTE, STANDSTILL, Stopped
 from p2pdp.core.errors import P2pdpError, RunFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user, peer_name
 from p2pdp.core.messages import RESULT, TOKEN, TOTAL
@@ -112,13 +112,18 @@ def _ended(case: Schedule, world: LyingWorld, text: str) -> list[Violation]:
 def _stopped(case: Schedule, world: LyingWorld, why: Stopped) -> list[Violation]:
     """Bootstrap may stop a run that cannot go on, and names who is concerned: a liar, or a peer that is excused.
 
-    Where routes are hidden nobody may say whom it waits for, so a standstill there has no names.
+    Where routes are hidden nobody may say whom it waits for, so a standstill there has no names. Of a dispute both may
+    be honest, if a liar gave one of them what the other refuses; then the closed ledgers have to show the liar.
     """
     to_blame = {*world.liars, *case.excused}
     if why.reason == STANDSTILL and not why.concerned and world.hidden:
         return [] if to_blame else [Violation("ended", "an honest run stands still")]
     if any(to_blame & set(concerned) for concerned in why.concerned):
         return []
+    if why.reason == DISPUTE and world.liars and (evidence := _collected(world)) is not None:
+        shown = {problem.peer for problem in verify(evidence).problems if not problem.lacking}
+        if shown and shown <= to_blame:
+            return []
     return [Violation("ended", f"stopped for {why.reason}, concerned: {why.concerned}")]
 
 

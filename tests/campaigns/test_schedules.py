@@ -43,6 +43,7 @@ def test_schedules_with_liars_break_no_rule_but_what_is_known(protocol: str) -> 
         ("walk.sgd", 50180),  # two of four kept an item, and said nothing of it
         ("walk.sum", 300850),  # a user whose seat got lost three times was out when the run ended early
         ("walk.sgd", 301585),  # so was this one
+        ("walk.sum", 400540),  # two honest users dispute what a liar made up, and its ledger shows it
     ],
 )
 def test_cases_that_once_broke_a_rule(protocol: str, seed: int) -> None:
