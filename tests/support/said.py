@@ -40,6 +40,7 @@ from p2pdp.mechanisms.dither import SCALE
 from p2pdp.node.user import RETRY_MAX_S
 from p2pdp.peer.limits import BYTES, MESSAGES, QUESTIONS, REPEATS, RESENDS, WRONG
 from p2pdp.peer.peers import BURST_MAX
+from p2pdp.peer.pieces import PIECE_BYTES
 from p2pdp.peer.standstill import GAPS_MIN, VISITS_MIN
 from p2pdp.peer.watch import POKES_MAX, STRETCH_MAX, TOGETHER_MAX
 from p2pdp.privacy.composition import homogeneous
@@ -68,6 +69,7 @@ from p2pdp.web.picture import EDGES_MAX as LINKS_SHOWN
 from p2pdp.web.picture import USERS_MAX as USERS_SHOWN
 from p2pdp.web.server import ANSWERS_MAX, FEED_SLOW_S, FEEDS_MAX, SLOW_S
 from p2pdp.web.server import CONNECTIONS_MAX as HTTP_MAX
+from p2pdp.wire.padding import frame_size
 from tests.support import readme
 from tests.support.sources import TOP
 
@@ -244,6 +246,10 @@ def _roster() -> Numbers:
     return [round(ENTRY_BYTES * users * users / 1e9), users]
 
 
+def _piece() -> list[float]:
+    return [frame_size(PIECE_BYTES) / 2**20]
+
+
 def _seat() -> Numbers:
     users, degree = 10_000, 10
     return [ENTRY_BYTES, seat_size(users, 1 + degree) / 1024, users, degree]
@@ -374,6 +380,8 @@ SAID: Final = (
     Said("running", rf"came before, one answer each \| {_N} \| {_N} \|", lambda: [REPEATS.per_s, REPEATS.burst]),
     Said("running", rf"about silence \| {_N} \| {_N} \|", lambda: [WRONG.per_s, WRONG.burst]),
     Said("running", rf"to the curator \| {_N} \| {_N} \|", lambda: [MESSAGES.per_s, MESSAGES.burst]),
+    Said("architecture", rf"too long for a frame of {_N} MiB", _piece),
+    Said("changelog", rf"too long for a frame of {_N} MiB", _piece),
     Said("running", rf"their bytes \| {_N} MiB \| {_N} MiB", lambda: [BYTES.per_s / 2**20, BYTES.burst / 2**20]),
     Said("running", rf"at most {_N} frames at a time", lambda: [FRAMES_A_TURN]),
     Said("shuffling", rf"an overlap of {_N}\.", lambda: [KAPPA_AUTO]),
