@@ -62,7 +62,10 @@ def _of_values(delta: float, packed: bytes) -> Floats:
 
 
 def count_above(delta: float, mu: Floats, epsilon: float) -> int:
-    """Return how many of these mu have an epsilon above this one by `epsilons_of`, which few of them are asked for."""
+    """Return how many of these mu have an epsilon above this one by `epsilons_of`, which few of them are asked for.
+
+    Epsilons that are equal but for the last digits count as either: those of one mu depend on what is solved with it.
+    """
     inside("delta", delta)
     plain = (mu >= _CAREFUL_BELOW) & (mu <= _CAREFUL_ABOVE)
     if not _TOLD_FROM <= epsilon < math.inf:
