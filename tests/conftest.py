@@ -36,13 +36,11 @@ def pytest_collection_finish() -> None:
     """The collector of cycles need not look again at thousands of tests and all that they import."""
     gc.collect()
     gc.freeze()
+    gc.unfreeze = _stay_frozen  # type: ignore[assignment]
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown() -> None:
-    if not gc.get_freeze_count():  # a launcher in this process has undone it
-        gc.collect()
-        gc.freeze()
+def _stay_frozen() -> None:
+    """A launcher that runs in this process would have the collector look at all of it again, in every test."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
