@@ -50,19 +50,30 @@ class Traffic:
 
 
 class WireOracle:
-    """`channel(sender, receiver)` is the receiver's end; `liars` may send what they like."""
+    """`channel(sender, receiver)` is the receiver's end; `liars` may send what they like.
+
+    `took(receiver, sender)` is how many messages the receiver remembers. A disk that was set back is found out by those
+    who do, so of what nobody remembers a second content breaks no rule (`guide/limits.md`).
+    """
 
     def __init__(
-        self, table: MessageTable, channel: Callable[[Peer, Peer], Channel], liars: Collection[Peer] = ()
+        self,
+        table: MessageTable,
+        channel: Callable[[Peer, Peer], Channel],
+        liars: Collection[Peer] = (),
+        took: Callable[[Peer, Peer], int] = lambda _receiver, _sender: 2**32,
     ) -> None:
+        self._took = took
         self._table = table
         self._channel = channel
         self._liars = frozenset(liars)
         self._sent: dict[tuple[Peer, Peer], list[tuple[bytes, bytes | None]]] = {}  # None: pieces are still to be sent
+        self._forgotten: set[Peer] = set()
         self._pieces: dict[tuple[Peer, Peer, int], dict[int, bytes]] = {}
         self._said: dict[tuple[object, ...], bytes] = {}
         self._at: dict[tuple[Peer, int, int], set[Peer]] = {}  # sender, item and step -> honest users who got it
         self.out: set[Peer] = set()  # as honest bootstrap told anybody
+        self.set_back: set[Peer] = set()  # whose disk forgot what it had stored
         self.begun = False  # bootstrap has told users to go
         self.violations: list[Violation] = []
         self.traffic = Traffic()
@@ -109,6 +120,10 @@ class WireOracle:
             self.traffic.again += 1
         before, known = messages[number - 1]
         if before != packed or (known is not None and value is not None and known != value):
+            if sender in self.set_back and self._took(receiver, sender) < number:
+                del messages[number - 1 :]  # it forgot what nobody else remembers
+                self._forgotten.add(sender)
+                return self._data(sender, receiver, number, packed, value)
             self._say("conflict", f"{_way(sender, receiver)}: number {number} carries two contents")
         if known is not None or value is None:
             return False
@@ -133,7 +148,7 @@ class WireOracle:
         custody = self._table.custody_of(message)
         if value and step is not None:
             key = (sender, item, step) if custody else (sender, receiver, message.type, item, step)
-            if self._said.setdefault(key, value) != value:
+            if self._said.setdefault(key, value) != value and sender not in self._forgotten:
                 self._say("redrawn", f"{_way(sender, receiver)}: {message.type} of step {step} has a second value")
         if custody and is_user(sender) and is_user(receiver) and receiver not in self._liars:
             holders = self._at.setdefault((sender, custody.item, custody.step), set())

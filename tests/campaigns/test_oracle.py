@@ -52,3 +52,22 @@ def test_honest_runs_are_clean_and_frames_are_counted() -> None:
     traffic = world.oracle.traffic
     assert found == []
     assert 0 < traffic.messages < traffic.frames < world.network.frames
+
+
+@pytest.mark.parametrize(("set_back", "took", "told"), [(False, 0, True), (True, 1, True), (True, 0, False)])
+def test_a_second_content_is_a_conflict_unless_a_disk_forgot_what_nobody_remembers(
+    set_back: bool, took: int, told: bool
+) -> None:
+    world = schedule("walk.sum", 11, kinds=("double",)).world()
+    with suppress(RunFailed, Hung):
+        world.run_to_end()
+    (sender, receiver), messages = next(
+        (way, sent) for way, sent in world.oracle._sent.items() if len(sent) > 1 and not world.oracle._liars & set(way)
+    )
+    packed, _ = messages[0]
+    oracle = world.oracle
+    oracle.violations.clear()
+    oracle._took = lambda _receiver, _sender: took
+    oracle.set_back = {sender} if set_back else set()
+    oracle._data(sender, receiver, 1, packed + b"!", b"")
+    assert ("conflict" in {violation.kind for violation in oracle.violations}) is told

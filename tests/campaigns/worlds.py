@@ -60,7 +60,7 @@ class LyingWorld(World):
             one, other = self.liars.values()
             one.memory["partner"], other.memory["partner"] = other.me, one.me
         self.channels = Channels(self._channel)
-        self.oracle = WireOracle(made.run.protocol.messages, self.channels, self.liars)
+        self.oracle = WireOracle(made.run.protocol.messages, self.channels, self.liars, self._took)
         self.broken: list[str] = []  # liars whose own host failed
         self.damaged: dict[Peer, tuple[bytes, bytes]] = {}  # disks as they were before they were rolled back or changed
         self._quiet_s = quiet_s
@@ -152,11 +152,16 @@ class LyingWorld(World):
         if progress != (len(self.out), self.blocked):
             self._due_s = self._next_due_s()
 
+    def _took(self, receiver: Peer, sender: Peer) -> int:
+        host = self.processes[receiver].host
+        return 2**32 if host is None else host._peers.link(sender).received  # who is down may remember it
+
     def _crash(self, process: Process, crash: Crash) -> None:
         disk = process.disk
         rolled_back = crash.rolled_back_to is not None and crash.rolled_back_to < disk.view_records
         if process.up and (rolled_back or (crash.disk is not None and crash.disk.harm not in TAILS)):
             self.damaged[process.peer] = bytes(disk.view), bytes(disk.private)
+            self.oracle.set_back.add(process.peer)
         super()._crash(process, crash)
         self._due_s = max(self._due_s, self.now_s + (crash.down_s or 0.0) + self._patiences * self.patience_s)
 
