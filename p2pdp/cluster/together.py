@@ -17,6 +17,7 @@ from p2pdp.cluster.processes import give_memory_back
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import LedgerError
+from p2pdp.ledger.stored import size_of
 from p2pdp.replay.evidence import Evidence
 
 LARGE_BYTES: Final = 16 << 20  # a smaller ledger is read soon, or has small values, which leave threads no room
@@ -28,7 +29,7 @@ def read_together(evidence: Evidence, threads: int) -> None:
         (peer, role)
         for role, ledgers in ((VIEW, evidence.views), (PRIVATE, evidence.private))
         for peer, ledger in ledgers.items()
-        if (len(ledger) if isinstance(ledger, bytes) else ledger.size) >= LARGE_BYTES
+        if size_of(ledger) >= LARGE_BYTES
     ]
     if threads < 2 or len(large) < 2:
         return

@@ -5,7 +5,7 @@ the smallest frame. What has to be right here is that texts are bytes and that n
 libsodium reads so many.
 
 Guarantee: `box` makes what `nacl.bindings.crypto_box_easy_afternm` makes; `unbox` returns what was boxed with this
-nonce and key, or None. `unbox_at` does the same with fewer copies, for large texts.
+nonce and key, or None. Both copy a text no more often than they have to.
 """
 
 from __future__ import annotations
@@ -36,22 +36,11 @@ def box(text: bytes, nonce: bytes, key: bytes, before: bytes = b"") -> bytes:
     return boxed
 
 
-def unbox(boxed: bytes, nonce: bytes, key: bytes) -> bytes | None:
-    size = len(boxed)
-    if len(nonce) != NONCE_BYTES or len(key) != _KEY_BYTES:
-        raise ValueError("a nonce has 24 bytes, and a shared key has 32")
-    if size < MAC_BYTES:
-        return None
-    out = _room(_BYTES, size - MAC_BYTES)
-    if _unbox(out, boxed, size, nonce, key) != 0:
-        return None
-    text: bytes = _buffer(out)[:]
-    return text
-
-
-def unbox_at(data: bytes, at: int, nonce: bytes, key: bytes) -> Any:
+def unbox(data: bytes, at: int, nonce: bytes, key: bytes) -> Any:
     """Return what is in the box that begins at this place, or None: a buffer whose slices are bytes."""
     size = len(data) - at
+    if type(data) is not bytes:
+        raise TypeError("a box is bytes")
     if len(nonce) != NONCE_BYTES or len(key) != _KEY_BYTES:
         raise ValueError("a nonce has 24 bytes, and a shared key has 32")
     if at < 0 or size < MAC_BYTES:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from nacl.exceptions import CryptoError
 
-from p2pdp.crypto.boxes import MAC_BYTES, box, unbox, unbox_at
+from p2pdp.crypto.boxes import MAC_BYTES, box, unbox
 from p2pdp.crypto.entropy import NONCE_BYTES
 from p2pdp.wire.frames import FRAME_HEADER_BYTES
 from p2pdp.wire.padding import FRAME_SIZES, PaddingError, end_of_text, pad, pad_all
@@ -131,9 +131,10 @@ class Channel:
 
         For what comes often. The secret must have been computed.
         """
-        padded = unbox(frame[_BOX_AT:], frame[FRAME_HEADER_BYTES:_BOX_AT], self._shared)
-        if padded is None:
+        found = unbox(frame, _BOX_AT, frame[FRAME_HEADER_BYTES:_BOX_AT], self._shared)
+        if found is None:
             return None
+        padded: bytes = found[:]
         content = padded.rstrip(b"\0")
         if not padded.startswith(self._expected) or content[-1] != _MARKER or len(content) <= _HEADER_BYTES:
             return None
@@ -144,7 +145,7 @@ class Channel:
         if len(body) - at not in _BODY_SIZES:
             raise ChannelError("truncated")
         shared, boxed_at = self._shared or self.agree(), at + NONCE_BYTES
-        padded = unbox_at(body, boxed_at, body[at:boxed_at], shared)
+        padded = unbox(body, boxed_at, body[at:boxed_at], shared)
         if padded is None:
             raise ChannelError("not_authentic")
         if padded[:_HEADER_BYTES] != self._expected:

@@ -11,7 +11,10 @@ _KIB: Final = 1024
 
 
 def free_bytes(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
-    """Return how much memory processes can still have, within the limit of their container too; None if unknown."""
+    """Return how much memory processes can still have; None if unknown.
+
+    Where they are in a container with a limit, as version 2 of control groups tells it, that counts too.
+    """
     known = [one for one in (_available(proc / "meminfo"), _left_in(cgroup)) if one is not None]
     return min(known, default=None)
 

@@ -51,6 +51,10 @@ class Source(Protocol):
 Ledger = bytes | Source
 
 
+def size_of(ledger: Ledger) -> int:
+    return len(ledger) if isinstance(ledger, bytes) else ledger.size
+
+
 def contents_of(ledger: Ledger, entries: Entries) -> Contents:
     """Parse a ledger or skeleton as `records.read` does; `entries` reads large values of a source again."""
     if isinstance(ledger, bytes):

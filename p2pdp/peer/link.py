@@ -149,13 +149,11 @@ class Link(PacketSpace):
         numbers = pack_numbers(0, self.received)
         return bytes((CONTROL | PIECE | flags,)) + numbers + self.stamp.tag(numbers, START) + place.packed()
 
-    def came(self, piece: Piece, data: bytes) -> bool:
-        """Keep a piece of the next message; return whether it was the next one."""
-        if piece.number != self.received + 1:
-            return False
-        if self.parts is None:
-            self.parts = Parts()
-        return self.parts.add(piece, data)
+    def came(self, piece: Piece, data: bytes) -> None:
+        """Keep a piece if it is the next one of the next message."""
+        if piece.number == self.received + 1:
+            self.parts = self.parts or Parts()
+            self.parts.add(piece, data)
 
     def whole(self, end: Piece) -> bytes:
         """Return the value part of the next message; nothing while some of it is missing."""

@@ -275,11 +275,11 @@ class Peers:
         elif self.closed:
             self.acknowledgements.learn(link, acknowledged, now_s)
         if number == link.received + 1 and not self.silent:
-            self.fresh = True
-            if piece is not None and not (value := link.whole(piece)):
+            if piece is not None and not (value := link.whole(piece)):  # no news: it may come any number of times
                 if self._grants(link, REPEATS, now_s):
                     self.frame(link.peer, link.missing())
                 return None
+            self.fresh = True
             if not self.limits.takes(link.peer, len(message) + len(value), now_s):
                 self.fault(TOO_MANY, link.peer)
                 return None
@@ -356,8 +356,9 @@ class Peers:
     def _control(self, link: Link, payload: Payload, now_s: float) -> None:
         resend = payload.flags & payloads.RESEND
         if payload.piece is not None and not resend:
-            self.fresh |= not self.silent and link.came(payload.piece, payload.value)
             link.passed_over |= self.silent
+            if not self.silent:
+                link.came(payload.piece, payload.value)  # no news either: what is kept of it is lost with this process
             return
         if payload.hello and self._grants(link, QUESTIONS, now_s):
             self._compare(link, payload.hello, now_s)

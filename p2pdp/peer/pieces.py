@@ -1,8 +1,8 @@
 """Value parts that are too long for one frame: they come in pieces, before the message that they belong to.
 
-So a connection that breaks, or a sender that starts again, costs one piece and not a whole model: a message that is
-sent again comes without its value part at first, and its receiver says how much of that it has. What has come is kept
-in memory, of the next message of a link only, since later ones are not taken before it.
+So a connection that breaks, or a sender that starts again, costs what was on its way and not a whole model: a message
+that is sent again comes without its value part at first, and its receiver says how much of that it has. What has come
+is kept in memory, of the next message of a link only, since later ones are not taken before it.
 
 Guarantee: `Parts` holds no more than `VALUE_BYTES_MAX` of one link, whatever comes, and `whole` returns a part only if
 its bytes came without a gap. A number carries one content however often it is sent (`acknowledgements.py`), so pieces

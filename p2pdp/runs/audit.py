@@ -242,8 +242,9 @@ def audit(
         raise UsageError(f"{place}: holds one node's view only; an audit needs the skeletons of all")
     root = pinned_key(bootstrap, Path(place))
     cores = Cores(workers, _by_users(progress, evidence.roster.n) if progress is not None else untold)
-    how: Any = {"allow_missing": allow_missing, "root": root, "cores": cores, "notice": notice}
-    return audit_evidence(evidence, colluders, delta, **how)
+    return audit_evidence(
+        evidence, colluders, delta, allow_missing=allow_missing, root=root, cores=cores, notice=notice
+    )
 
 
 def _by_users(progress: Progress, users: int) -> Progress:
@@ -263,7 +264,7 @@ def audit_evidence(
 ) -> Audited:
     """Return the claims of a run whose evidence is at hand; by default with the spec's colluders and delta.
 
-    All cores are used without `cores`. What does not fit into memory is refused before it begins.
+    All cores are used without `cores`. A large one that does not fit into memory is refused before it begins.
     """
     each = cores or Cores(None)
     read_together(evidence, each.processes)

@@ -15,7 +15,7 @@ from p2pdp.core.ids import is_user
 from p2pdp.files.memory import free_bytes
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import LedgerError
-from p2pdp.ledger.stored import Ledger
+from p2pdp.ledger.stored import size_of
 from p2pdp.protocols import protocol
 from p2pdp.replay.evidence import Evidence
 
@@ -50,14 +50,10 @@ def _records(evidence: Evidence, role: str) -> int:
     for peer in looked_at:
         try:
             found += len(evidence.contents(peer, role).records)
-            of_bytes += _size(ledgers[peer])
+            of_bytes += size_of(ledgers[peer])
         except LedgerError:  # which verification says
             continue
-    return found * sum(map(_size, ledgers.values())) // max(1, of_bytes)
-
-
-def _size(ledger: Ledger) -> int:
-    return len(ledger) if isinstance(ledger, bytes) else ledger.size
+    return found * sum(map(size_of, ledgers.values())) // max(1, of_bytes)
 
 
 def check_memory(evidence: Evidence, processes: int, notice: Notice = unnoticed) -> None:

@@ -5,16 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nacl.bindings import crypto_box_easy_afternm, crypto_box_open_easy_afternm
 
-from p2pdp.crypto.boxes import box, unbox, unbox_at
+from p2pdp.crypto.boxes import box, unbox
 
 KEYS, NONCES = st.binary(min_size=32, max_size=32), st.binary(min_size=24, max_size=24)
+
+
+def _opened(data: bytes, nonce: bytes, key: bytes) -> object:
+    return unbox(data, 0, nonce, key)
 
 
 @given(text=st.binary(max_size=5000), nonce=NONCES, key=KEYS)
 def test_they_are_those_of_libsodium(text: bytes, nonce: bytes, key: bytes) -> None:
     boxed = box(text, nonce, key)
     assert boxed == crypto_box_easy_afternm(text, nonce, key)
-    assert unbox(boxed, nonce, key) == crypto_box_open_easy_afternm(boxed, nonce, key) == text
+    assert unbox(boxed, 0, nonce, key)[:] == crypto_box_open_easy_afternm(boxed, nonce, key) == text
 
 
 @given(
@@ -28,18 +32,18 @@ def test_large_ones_are_the_same(before: bytes, more: int, nonce: bytes, key: by
     behind = [box(text, nonce, key, before) for text in texts]
     for text, found in zip(texts, behind, strict=True):
         assert found == before + box(text, nonce, key)
-        opened = unbox_at(found, len(before), nonce, key)
+        opened = unbox(found, len(before), nonce, key)
         assert (opened[:], opened[3:9], len(opened)) == (text, text[3:9], len(text))
 
 
 @pytest.mark.parametrize("size", [0, 100, 5000, 2**20, 2**20 + 1])
 def test_large_ones_that_were_changed_or_cut_are_not_opened(size: int) -> None:
     boxed = bytearray(box(bytes(size), bytes(24), bytes(32)))
-    assert unbox_at(bytes(boxed[:-1]), 0, bytes(24), bytes(32)) is None
-    assert unbox_at(bytes(boxed), 1, bytes(24), bytes(32)) is None
+    assert unbox(bytes(boxed[:-1]), 0, bytes(24), bytes(32)) is None
+    assert unbox(bytes(boxed), 1, bytes(24), bytes(32)) is None
     boxed[-1] ^= 1
     for at in (0, -1, len(boxed) - 15, len(boxed), len(boxed) + 1):
-        assert unbox_at(bytes(boxed), at, bytes(24), bytes(32)) is None
+        assert unbox(bytes(boxed), at, bytes(24), bytes(32)) is None
 
 
 @given(text=st.binary(max_size=300), nonce=NONCES, key=KEYS, at=st.integers(0, 10**6), bit=st.integers(0, 7))
@@ -47,21 +51,21 @@ def test_what_was_changed_or_cut_is_not_opened(text: bytes, nonce: bytes, key: b
     boxed = bytearray(box(text, nonce, key))
     cut = bytes(boxed[: at % len(boxed)])
     boxed[at % len(boxed)] ^= 1 << bit
-    assert unbox(bytes(boxed), nonce, key) is None
-    assert unbox(cut, nonce, key) is None
-    assert unbox(b"", nonce, key) is None
+    assert unbox(bytes(boxed), 0, nonce, key) is None
+    assert unbox(cut, 0, nonce, key) is None
+    assert unbox(b"", 0, nonce, key) is None
 
 
 @pytest.mark.parametrize(("nonce_bytes", "key_bytes"), [(23, 32), (25, 32), (0, 32), (24, 31), (24, 33), (24, 0)])
 def test_no_more_is_read_than_there_is(nonce_bytes: int, key_bytes: int) -> None:
     nonce, key = bytes(nonce_bytes), bytes(key_bytes)
-    for call in (box, unbox, lambda data, *keys: unbox_at(data, 0, *keys)):
+    for call in (box, _opened):
         with pytest.raises(ValueError, match="24 bytes"):
             call(bytes(100), nonce, key)
 
 
 @pytest.mark.parametrize("wrong", [None, "text" * 9, 5, memoryview(bytes(64))])
 def test_texts_are_bytes(wrong: object) -> None:
-    for call in (box, unbox):
+    for call in (box, _opened):
         with pytest.raises(TypeError):
             call(wrong, bytes(24), bytes(32))  # type: ignore[arg-type]

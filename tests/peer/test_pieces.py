@@ -199,6 +199,20 @@ def test_pieces_of_any_other_message_are_not_kept(short: int) -> None:
     assert [take(receiver, frame) is None for frame in first] == [True, True, True, False]
 
 
+def test_what_is_repeated_of_a_message_is_no_news_before_all_of_it_is_there(short: int) -> None:
+    """Who repeats the frames of a peer must not pass for it (`fresh`), however often the peer's message was lost."""
+    sender = peers_of(0)
+    sender.send(1, PACKED, value_of(3 * short), 0.0)
+    frames = frames_of(sender)
+    for _ in range(2):
+        receiver = peers_of(1)  # it starts again, and forgets the pieces
+        for frame in (frames[-1], *frames[:-1], *frames[:-1]):
+            assert take(receiver, frame) is None
+            assert (receiver.proved, receiver.fresh) == (0, False)
+        assert take(receiver, frames[-1]) is not None
+        assert receiver.fresh
+
+
 def test_questions_for_pieces_that_never_come_are_limited(short: int) -> None:
     receiver, link = peers_of(1), link_to(1)
     item = link.push(PACKED, value_of(5 * short))

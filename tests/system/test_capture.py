@@ -42,8 +42,7 @@ PLAIN = """
 import sys, p2pdp
 from p2pdp.crypto import channel
 channel.box = lambda padded, nonce, key, before: before + bytes(16) + padded
-channel.unbox = lambda boxed, nonce, key: boxed[16:]
-channel.unbox_at = lambda data, at, nonce, key: data[at + 16:]
+channel.unbox = lambda data, at, nonce, key: data[at + 16:]
 p2pdp.run(sys.argv[1], sys.argv[2])
 """
 
