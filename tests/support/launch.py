@@ -2,7 +2,7 @@
 
     main("run", SPEC, FOLDER, {"absent": [..], "mortal": [..], "crash": .., "file_bytes_max": ..,
                                "flood": [user, kind, victim], "stands": [PLACE, peer, arrivals, ..], "clock": PLACE,
-                               "lock_s": .., "stop_s": ..}
+                               "die": [PLACE, arrivals, peer, ..], "lock_s": .., "stop_s": ..}
                                      and "nodes_per_process", "spawn", "trace_wire" as `p2pdp.run` takes them
     main("resume", FOLDER, {..})
 
@@ -60,6 +60,10 @@ def _in_time(wrong: dict[str, Any]) -> None:
     if "stands" in wrong:
         place, peer, *arrivals = wrong["stands"]
         stand_still(peer, arrivals, Path(place))
+    if "die" in wrong:
+        place, arrivals, *peers = wrong["die"]
+        for peer in peers:
+            stand_still(peer, [arrivals], Path(place), signal.SIGKILL)
     if "before" in wrong:
         stand_before(*wrong["before"])
     if "clock" in wrong:

@@ -38,8 +38,11 @@ def state_of(process: int) -> list[str]:
         return []
 
 
-def stand_still(peer: Peer, arrivals: Sequence[int], place: Path) -> None:
-    """Have the process of this peer stop once at each of these numbers of boxed frames; for processes forked later."""
+def stand_still(peer: Peer, arrivals: Sequence[int], place: Path, how: int = signal.SIGSTOP) -> None:
+    """Have the process of this peer stop once at each of these numbers of boxed frames; for processes forked later.
+
+    With SIGKILL for `how` it dies there.
+    """
     stops = [(least, standing(place, peer, number)) for number, least in enumerate(arrivals)]
     arrived = HostShell.arrived
 
@@ -49,7 +52,7 @@ def stand_still(peer: Peer, arrivals: Sequence[int], place: Path) -> None:
             told = stops.pop(0)[1]
             if not told.exists():  # else it was in an earlier life
                 told.write_text(str(os.getpid()))
-                os.kill(os.getpid(), signal.SIGSTOP)
+                os.kill(os.getpid(), how)
         arrived(shell, origin, frame)
 
     HostShell.arrived = arrives  # type: ignore[method-assign]

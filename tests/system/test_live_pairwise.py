@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
 from pathlib import Path
 from random import Random
 
@@ -19,6 +17,7 @@ from p2pdp.runs.audit import audit, verify
 from tests.support.launched import ROLES, Launched, wait_for
 from tests.support.mosquitto import mosquitto
 from tests.support.pairwise_folders import Judged, judged, told_to
+from tests.support.standing import standing
 
 N, LEAST = 12, 8
 
@@ -65,15 +64,12 @@ def test_a_third_is_killed_for_good_at_any_moment(tmp_path: Path, seed: int) -> 
 
 
 def test_below_the_least_number_the_run_ends_with_the_reason_and_reveals_no_part(tmp_path: Path) -> None:
+    """Each that is gone dies at its second frame, so before it has six neighbours' parts and its value may count."""
     gone = list(range(N - LEAST + 1))
-    patient = text().replace("patience_s = 3.0", "patience_s = 8.0")  # else who stands still is put out before the kill
-    with Launched(tmp_path, patient, (N - 1, 1), mortal=gone) as run:
-        user = run.stands()
-        run.wait_for_everybody()
-        run.kill(*gone)
-        os.kill(user, signal.SIGCONT)
+    with Launched(tmp_path, text(), mortal=gone, die=[str(tmp_path), 1, *gone]) as run:
         assert run.end() == 3
         assert str(LEAST) in run.error
+    assert all(standing(tmp_path, user, 0).exists() for user in gone)
     found = judged(run.folder)
     assert found.published is None
     assert "seeds" not in told_to(run.folder)
