@@ -7,7 +7,8 @@ nothing, and what was a message comes again when its sender sends it again.
 
 The rates, and why honest peers stay far below them:
 
-* `RESENDS`: each is answered by up to 256 frames. A peer asks once for each gap, and a gap takes a broken connection.
+* `RESENDS`: each is answered by up to 256 frames. A peer asks once for each gap, again
+  after a fifth of the patience while it lasts, and a gap takes a broken connection.
 * `QUESTIONS`: hellos and pokes, each answered by one frame. A peer asks once for each new connection and twice a second
   while it restarts; bootstrap pokes eight times in a patience.
 * `REPEATS`: messages that we have already, each answered by one frame. A peer sends up to 256 again at once, and then

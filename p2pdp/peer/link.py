@@ -105,8 +105,8 @@ class Link(PacketSpace):
     """The packet space of one peer, and what comparisons of numbers with it have shown."""
 
     __slots__ = (
-        "acknowledgement", "asked", "doubted_until_s", "gap_after", "last_heard_s", "parts", "passed_over", "stamp",
-        "voucher",
+        "acknowledgement", "asked", "doubted_until_s", "gap_after", "gap_at_s", "last_heard_s", "parts", "passed_over",
+        "stamp", "voucher",
     )  # fmt: skip
 
     def __init__(self, peer: Peer, stamp: Stamp) -> None:
@@ -116,7 +116,8 @@ class Link(PacketSpace):
         self.acknowledgement = NO_VOUCHER  # the voucher of the last acknowledgement that came without a message
         self.doubted_until_s: float | None = None  # it is asked for proof until then; None if it never claimed any
         self.last_heard_s = 0.0
-        self.gap_after: int | None = None  # what we had received when we last asked for a resend
+        self.gap_after: int | None = None  # what we had received when we last asked for a resend, and when that was
+        self.gap_at_s = 0.0
         self.passed_over = False  # the peer has something for us that came before we could take it
         self.asked: Asked | None = None
         self.parts: Parts | None = None  # of the value of the next message
@@ -158,6 +159,13 @@ class Link(PacketSpace):
     def whole(self, end: Piece) -> bytes:
         """Return the value part of the next message; nothing while some of it is missing."""
         return b"" if self.parts is None else self.parts.whole(end)
+
+    def asks_again(self, now_s: float, wait_s: float) -> bool:
+        """Return whether to ask for a message that is missing: once, and again after a wait, for questions get lost."""
+        if self.gap_after == self.received and now_s < self.gap_at_s + wait_s:
+            return False
+        self.gap_after, self.gap_at_s = self.received, now_s
+        return True
 
     def missing(self) -> bytes:
         """Return the question for the value part of the next message, from where it ends here."""

@@ -340,8 +340,7 @@ class Peers:
                     self.hello(link.peer, ask=False)
             elif self._grants(link, REPEATS, now_s):
                 self.frame(link.peer, link.control(0))
-        elif link.gap_after != link.received:  # once for all frames behind the missing one
-            link.gap_after = link.received
+        elif link.asks_again(now_s, self.acknowledgements.resend_s):
             self.fault("gap", link.peer)
             self.frame(link.peer, link.control(payloads.RESEND))
         return None

@@ -14,7 +14,8 @@ them: a liar that keeps an item says so least of all, and fewer liars than that 
 collude and keep silent about it, half of the users are believed after `LONG` patiences. Where the
 schedule is public each also says whom it waits for. Whom the curator waits for, and who says itself that it waits for
 nobody, is put out, and the run goes on: nobody else's word is needed for that. Otherwise the run ends with the names of
-all who were waited for by others and said of nobody that they wait for them, or of all who were waited for.
+all who were waited for by others and said of nobody that they wait for them, or of all who were waited for. For these
+names older words count too, since newer ones may have been lost on their way.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from p2pdp.core.endings import DISPUTE, STANDSTILL, TOO_FEW, Stopped
 from p2pdp.core.ids import CURATOR, Peer
 
 LONG: Final = 8.0  # patiences for which half of the users have to say that nothing comes
+RECENT: Final = 2.0  # patiences for which a word counts as said at present
+OLDER: Final = 4.0  # patiences for which it still tells whom a peer waits for: at least as long as it had waited then
 
 
 class Standing(NamedTuple):
@@ -105,7 +108,7 @@ class Stops:
 
     def standstill(self, live: AbstractSet[Peer], now_s: float) -> Stopped:
         """Return what is to be said of a standstill; who was late says less than who is waited for."""
-        standing = self._recent(now_s)
+        standing = self._recent(now_s, OLDER)
         by: dict[Peer, list[Peer]] = {}
         for peer, one in sorted(standing.items()):
             for who in one.waits_for & live:
@@ -115,8 +118,8 @@ class Stops:
         ends = [[who, *waiting] for who, waiting in sorted(by.items()) if not self._waits(who, live, standing)]
         return Stopped(STANDSTILL, ends or [[who, *waiting] for who, waiting in sorted(by.items())])
 
-    def _recent(self, now_s: float) -> dict[Peer, Standing]:
-        return {peer: one for peer, one in self._standing.items() if now_s < one.at_s + 2 * self._patience_s}
+    def _recent(self, now_s: float, patiences: float = RECENT) -> dict[Peer, Standing]:
+        return {peer: one for peer, one in self._standing.items() if now_s < one.at_s + patiences * self._patience_s}
 
     @staticmethod
     def _waits(peer: Peer, live: AbstractSet[Peer], standing: dict[Peer, Standing]) -> bool:

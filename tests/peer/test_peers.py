@@ -115,6 +115,15 @@ def test_a_gap_asks_once_for_a_resend_and_takes_nothing() -> None:
     assert theirs.link(0).received == 50
 
 
+def test_a_gap_is_asked_for_again_after_a_wait_since_questions_get_lost() -> None:
+    _, theirs, frames = exchange(2)
+    wait_s = theirs.acknowledgements.resend_s
+    asked_at = [at_s for at_s in (1.0, 1.0 + 0.9 * wait_s, 1.0 + 1.1 * wait_s, 1.0 + 1.9 * wait_s, 1.0 + 2.2 * wait_s)
+                if give(theirs, frames[1], at_s) is None and out(theirs)]  # fmt: skip
+    assert asked_at == [1.0, 1.0 + 1.1 * wait_s, 1.0 + 2.2 * wait_s]
+    assert kinds(theirs) == ["gap"] * 3
+
+
 def test_a_later_gap_is_asked_for_anew() -> None:
     _, theirs, frames = exchange(4)
     give(theirs, frames[1])

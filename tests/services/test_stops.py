@@ -111,5 +111,18 @@ def test_a_standstill_names_whom_others_waited_for_and_who_waited_for_nobody() -
     assert stops.standstill(LIVE, 26.0) == Stopped(STANDSTILL, [[2, 1, 3], [3, 2, 4]]), "in a circle all are named"
 
 
+def test_a_standstill_names_by_older_words_too_but_not_by_very_old_ones() -> None:
+    """The user that waits for the liar said so, and what it said later was lost; everybody else waits for nobody."""
+    stops = Stops(10.0)
+    stops.stands(1, [2], 20.0)
+    for peer, waits_for in ((2, []), (3, []), (4, []), (CURATOR, [1])):
+        stops.stands(peer, waits_for, 45.0)
+    assert stops.standstill(LIVE, 45.0) == Stopped(STANDSTILL, [[2, 1]])
+    assert stops.withholding(LIVE, 45.0) == [], "to put somebody out its words have to be new"
+    for peer, waits_for in ((2, []), (3, []), (4, []), (CURATOR, [1])):
+        stops.stands(peer, waits_for, 61.0)
+    assert stops.standstill(LIVE, 61.0) == Stopped(STANDSTILL, [[1, CURATOR]])
+
+
 def test_too_few_names_who_is_out() -> None:
     assert too_few([3, 1]).concerned == [[1], [3]]
