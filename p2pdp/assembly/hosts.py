@@ -18,6 +18,7 @@ from p2pdp.ledger.records import EXCLUSION_LABEL, INPUTS, OPENED, SURVIVORS_LABE
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.effects import Entropy, Timing
 from p2pdp.peer.host import Host
+from p2pdp.peer.pieces import NO_SHELF, Shelf
 from p2pdp.peer.standstill import GAPS_MIN, Standstill
 from p2pdp.peer.tap import Tap
 from p2pdp.protocols.decision import survivors_bytes
@@ -68,6 +69,7 @@ def user_host(
     *,
     live_min: int = 0,
     beside: Callable[[Work], Work] | None = None,
+    shelf: Shelf = NO_SHELF,
 ) -> Host:
     """Make a user's host. `rows` are its bounded data; a restart takes the inputs that its private ledger keeps.
 
@@ -108,6 +110,7 @@ def user_host(
         passer=None if tap is not None else _passer_of(run, machine, participant),
         standstill=_standstill_of(run, participant, machine, neighbours),
         tap=tap,
+        shelf=shelf,
     )
 
 
@@ -172,7 +175,13 @@ def bootstrap_host(
 
 
 def curator_host(
-    run: RunPlan, credentials: Credentials, journal: Journal, sampler: Sampler, entropy: Entropy, tap: Tap | None = None
+    run: RunPlan,
+    credentials: Credentials,
+    journal: Journal,
+    sampler: Sampler,
+    entropy: Entropy,
+    tap: Tap | None = None,
+    shelf: Shelf = NO_SHELF,
 ) -> Host:
     items = None if run.completes_per_user else len(run.plan.starts)
     reports = None
@@ -192,6 +201,7 @@ def curator_host(
         check=run.check,
         standstill=Standstill(run.spec.run.patience_s, lambda: bool(machine.waits_for), lambda: machine.waits_for),
         tap=tap,
+        shelf=shelf,
     )
 
 

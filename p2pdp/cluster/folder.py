@@ -60,7 +60,7 @@ from p2pdp.files.keys import PUBLIC_FILE, SECRET_FILE
 from p2pdp.files.skeletons import skeleton_name, skeletons_folder
 from p2pdp.files.spec import parse_spec
 from p2pdp.node import roles
-from p2pdp.node.disk import durable_secret, write_durably
+from p2pdp.node.disk import drop_pieces, durable_secret, write_durably
 from p2pdp.node.shell import TOTALS_FILE
 from p2pdp.node.user import RUN_KEY_FILE
 from p2pdp.replay.evidence import Evidence
@@ -119,9 +119,10 @@ class RunFolder:
         return list(self.path.rglob(RUN_KEY_FILE))
 
     def drop_run_keys(self) -> None:
-        """Unlink the keys of a run that is over, which its ended processes could not."""
+        """Unlink the keys of a run that is over, which its ended processes could not, and what never came whole."""
         for key in self.run_keys():
             key.unlink(missing_ok=True)
+        drop_pieces(self.path)
 
     @cached_property
     def spec(self) -> Spec:

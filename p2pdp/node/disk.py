@@ -1,10 +1,10 @@
-"""A peer's files: two ledgers, a log of received frames if asked for, and small files that are replaced whole.
+"""A peer's files: two ledgers, pieces of what is on its way, a log of received frames, small files replaced whole.
 
 Guarantee: what `Disk.append` was given is with the operating system when it returns, so it survives `kill -9`;
 with `power` it is on the disk. A torn tail is cut off when a ledger is opened again, and a damaged one is refused.
 Small files are whole or absent, and on the disk before they are used unless it is said that they need not survive a
-power cut. All files have mode 0600. A full disk raises
-`NotReady`: the process ends, and can be resumed when there is space.
+power cut. Pieces may get lost, and nothing waits for them. All files have mode 0600. A full disk raises `NotReady`
+unless it has no room for a piece: the process ends, and can be resumed when there is space.
 
 The caller owes: after an error nothing more is appended, or a torn record would not be the last.
 """
@@ -18,6 +18,7 @@ from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
+from typing import Final
 
 from p2pdp.core.errors import NotReady, UsageError, VerificationFailed
 from p2pdp.core.ids import Peer
@@ -29,6 +30,8 @@ from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import CLOSED, DamagedLedger, LedgerError, Record
 from p2pdp.ledger.stored import stream, whole_end
 from p2pdp.peer.tap import wire_line
+
+PIECES: Final = ".pieces"  # how names of files end that hold pieces of values on their way
 
 
 class Disk:
@@ -47,6 +50,7 @@ class Disk:
         except OSError as error:
             raise NotReady(f"{folder}: {error.strerror}") from None
         self.tap = WireLog(folder) if trace_wire else None
+        self.shelf = PieceFiles(folder)
 
     def _open(self, name: str) -> None:
         path = self._folder / f"{name}.ledger"
@@ -153,6 +157,51 @@ class WireLog:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+class PieceFiles:
+    """The shelf of a node (`peer/pieces.py`): a file for each peer of whose next value some pieces have come.
+
+    What cannot be kept there, on a full disk say, is not kept.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def _path(self, peer: Peer) -> Path:
+        return self._folder / f"{peer:04d}{PIECES}"
+
+    def read(self, peer: Peer) -> bytes:
+        try:
+            return self._path(peer).read_bytes()
+        except OSError:
+            return b""
+
+    def write(self, peer: Peer, at: int, head: bytes, data: bytes) -> None:
+        try:
+            descriptor = os.open(self._path(peer), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            try:
+                os.ftruncate(descriptor, at)
+                os.lseek(descriptor, at, os.SEEK_SET)
+                os.writev(descriptor, (head, data))  # if it writes less, the checksum says so
+            finally:
+                os.close(descriptor)
+        except OSError:
+            self.drop(peer)
+
+    def drop(self, peer: Peer) -> None:
+        with suppress(OSError):
+            self._path(peer).unlink()
+
+    def clear(self) -> None:
+        drop_pieces(self._folder)
+
+
+def drop_pieces(folder: Path) -> None:
+    """Remove what is left of values that never came whole, in all folders below this one too."""
+    for path in folder.rglob(f"*{PIECES}"):
+        with suppress(OSError):
+            path.unlink()
 
 
 def durable_secret(path: Path, *, power: bool = True) -> bytes:

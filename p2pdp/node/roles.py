@@ -174,6 +174,7 @@ class RolesNode:
     def _drop_run_keys(self) -> None:
         for place in self._folders.values():
             (place / RUN_KEY_FILE).unlink(missing_ok=True)
+        self._disks[CURATOR].shelf.clear()
 
     def _fail(self, error: BaseException) -> None:
         for shell in self.shells.values():
@@ -311,8 +312,8 @@ class RolesNode:
             self._directory = Directory(roster, self._run.neighbours)
         settings, run, sampler, entropy = self._settings, self._run, self._settings.sampler(), self._entropy
         credentials = Credentials(CURATOR, roster, settings.curator_identity, self._keys[CURATOR], None)
-        journal, tap = self._journals[CURATOR], self._disks[CURATOR].tap
-        self.shells[CURATOR].begin(curator_host(run, credentials, journal, sampler, entropy, tap))
+        journal, disk = self._journals[CURATOR], self._disks[CURATOR]
+        self.shells[CURATOR].begin(curator_host(run, credentials, journal, sampler, entropy, disk.tap, disk.shelf))
         credentials = Credentials(BOOTSTRAP, roster, settings.identity, self._keys[BOOTSTRAP], None)
         tap = self._disks[BOOTSTRAP].tap
         self.shells[BOOTSTRAP].begin(bootstrap_host(run, credentials, self._journal, sampler, entropy, tap))

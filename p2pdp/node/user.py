@@ -150,6 +150,7 @@ class UserNode:
             (self._settings.folder / RUN_KEY_FILE).unlink(missing_ok=True)
         except Expired:
             (self._settings.folder / RUN_KEY_FILE).unlink(missing_ok=True)
+            self._disk.shelf.clear()
             raise
         except VerificationFailed as error:
             raise _in_folder(self._settings.folder, error) from None
@@ -272,6 +273,7 @@ class UserNode:
             rows,
             skeleton,
             self._disk.tap,
+            shelf=self._disk.shelf,
             live_min=self._settings.live_min,
             beside=self._shell.beside,
         )

@@ -35,6 +35,7 @@ from p2pdp.peer.meanwhile import Meanwhile
 from p2pdp.peer.outbox import FaultLog, Outbox
 from p2pdp.peer.payloads import Arrival, Check, read_message
 from p2pdp.peer.peers import Peers
+from p2pdp.peer.pieces import NO_SHELF, Shelf
 from p2pdp.peer.standstill import Standstill
 from p2pdp.peer.tap import Tap
 from p2pdp.peer.watch import Watch
@@ -60,6 +61,7 @@ class Host:
         passer: Passer | Exchanger | None = None,
         standstill: Standstill | None = None,
         tap: Tap | None = None,
+        shelf: Shelf = NO_SHELF,  # for what is on its way
     ) -> None:
         """`facts` are public and open the ledger; `skeleton` returns this peer's own, once closed, to be handed in.
 
@@ -67,13 +69,12 @@ class Host:
         is a fast path. A `tap` sees every frame that does not take it. A `standstill` watches whether anything comes.
         """
         self._facts, self._credentials, self._entropy = facts, credentials, entropy
-        self._machine = machine
+        self._machine, self._standstill = machine, standstill
         self._journal, self.take_writes = journal, journal.take_writes  # beside those among effects, if it gathers
         self._timing, self._check = timing or Timing(), check
         self._peers = Peers(credentials, entropy, self._timing)
-        self._peers.tap = tap
+        self._peers.tap, self._peers.shelf = tap, shelf
         self._watch = None if watcher is None else Watch(watcher, self._peers.link, self._timing.patience_s)
-        self._standstill = standstill
         meetings = Meetings(credentials, self._peers.channel)
         self._draws = RecordedDraws(journal, sampler, entropy, meetings, self._want_idle)
         self._fault_log = FaultLog(journal, entropy)

@@ -137,6 +137,7 @@ class Ending:
         ]
         close(self._journal, self._credentials, told)
         self._peers.closed = True
+        self._peers.shelf.clear()  # nothing is taken any more
         self._peers.flush()
 
     def hand_in(self, now_s: float) -> None:

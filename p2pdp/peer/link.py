@@ -33,13 +33,15 @@ from p2pdp.crypto.vouchers import (
     VOUCHER_BYTES,
     Stamp,
     begin_digest,
+    digest_after,
     pack_numbers,
     received_in,
 )
+from p2pdp.ledger.records import digest_of
 from p2pdp.peer import pieces
 from p2pdp.peer.acknowledgements import PacketSpace, SentMessage
-from p2pdp.peer.payloads import CONTROL, DATA, PIECE, RESEND, Piece, whole_length
-from p2pdp.peer.pieces import Parts
+from p2pdp.peer.payloads import CONTROL, DATA, PIECE, RESEND, Piece, in_pieces
+from p2pdp.peer.pieces import NO_SHELF, Parts, Shelf
 from p2pdp.wire.codec import CodecError, pack
 
 STOPPED: Final = (  # what people are told who run a peer that was rolled back
@@ -105,11 +107,12 @@ class Link(PacketSpace):
     """The packet space of one peer, and what comparisons of numbers with it have shown."""
 
     __slots__ = (
-        "acknowledgement", "asked", "doubted_until_s", "gap_after", "gap_at_s", "last_heard_s", "parts", "passed_over",
-        "stamp", "voucher",
+        "_parts", "_run", "_shelf", "acknowledgement", "asked", "doubted_until_s", "gap_after", "gap_at_s",
+        "last_heard_s", "passed_over", "stamp", "voucher",
     )  # fmt: skip
 
-    def __init__(self, peer: Peer, stamp: Stamp) -> None:
+    def __init__(self, peer: Peer, stamp: Stamp, shelf: Shelf = NO_SHELF, run: bytes = b"") -> None:
+        """Take up what is on the `shelf` of this `run`, once it is asked for."""
         super().__init__(peer)
         self.stamp = stamp
         self.voucher = NO_VOUCHER  # of the last message that was taken
@@ -120,7 +123,8 @@ class Link(PacketSpace):
         self.gap_at_s = 0.0
         self.passed_over = False  # the peer has something for us that came before we could take it
         self.asked: Asked | None = None
-        self.parts: Parts | None = None  # of the value of the next message
+        self._shelf, self._run = shelf, run
+        self._parts: Parts | None = None  # of the value of the next message
 
     def data(self, item: SentMessage) -> bytes:
         return self.head(item) + item.value
@@ -143,22 +147,38 @@ class Link(PacketSpace):
         if there is not None:
             for place in pieces.places(item.number, len(value), there):
                 yield self.place(0, place), memoryview(value)[place.at : place.at + pieces.PIECE_BYTES]
-        yield self.head(item, _PIECED), whole_length(value)
+        yield self.head(item, _PIECED), in_pieces(value, item.digest)
 
     def place(self, flags: int, place: Piece) -> bytes:
         """Return control that is about a place in a value part."""
         numbers = pack_numbers(0, self.received)
         return bytes((CONTROL | PIECE | flags,)) + numbers + self.stamp.tag(numbers, START) + place.packed()
 
+    @property
+    def parts(self) -> Parts:
+        """Return what has come of the value of the next message, to earlier lives too."""
+        if self._parts is None:
+            self._parts = Parts(self.received + 1, self.peer, self._shelf, self._run)
+        return self._parts
+
     def came(self, piece: Piece, data: bytes) -> None:
         """Keep a piece if it is the next one of the next message."""
         if piece.number == self.received + 1:
-            self.parts = self.parts or Parts()
             self.parts.add(piece, data)
 
-    def whole(self, end: Piece) -> bytes:
-        """Return the value part of the next message; nothing while some of it is missing."""
-        return b"" if self.parts is None else self.parts.whole(end)
+    def whole(self, end: Piece, message: bytes) -> bytes:
+        """Return the value part of the next message; nothing while some of it is missing.
+
+        Where the pieces are not those of this message, as its sender's disk was set back say, all are asked for again.
+        """
+        value = self.parts.whole(end)
+        if value and value is not self.parts.value:
+            digest = digest_of(value)
+            if digest_after(self.received_digest, message, digest) != end.digest:
+                self.parts.drop()
+                return b""
+            self.parts.value, self.parts.digest = value, digest
+        return value
 
     def asks_again(self, now_s: float, wait_s: float) -> bool:
         """Return whether to ask for a message that is missing: once, and again after a wait, for questions get lost."""
@@ -168,9 +188,24 @@ class Link(PacketSpace):
         return True
 
     def missing(self) -> bytes:
-        """Return the question for the value part of the next message, from where it ends here."""
+        """Return the question for the next message and all behind it; of its value part, for what has not come."""
         number = self.received + 1
-        return self.place(RESEND, Piece(number, 0 if self.parts is None else self.parts.there(number), 0))
+        there = self.parts.there(number)
+        return self.place(RESEND, Piece(number, there, 0)) if there else self.control(RESEND)
+
+    def took(self, message: bytes, value: bytes, digest: bytes = b"") -> bytes:
+        parts = self._parts
+        if parts is not None and value is parts.value:
+            digest = parts.digest
+        digest = super().took(message, value, digest)
+        self.drop()
+        return digest
+
+    def drop(self) -> None:
+        """Forget what has come of the value of the next message."""
+        if self._parts is not None:
+            self._parts.drop()
+            self._parts = None
 
     def numbered(self, message: bytes, value: bytes, value_digest: bytes) -> tuple[SentMessage, bytes]:
         """Do as `push` and `data` in one piece, but for keeping the message, which is up to the caller."""

@@ -6,8 +6,9 @@ value part; for control a packed hello, or an empty list. So beside messages a l
 peer itself, and nothing of anybody else.
 
 A value part that is too long for one frame comes before its message, in pieces (`pieces.py`). A piece is control with a
-number (4), a place (8), the length of the whole part (8) and some of its bytes; the message has that length (8) where
-its value part would be. Who asks for what is missing of such a part says the number, and how much is there.
+number (4), a place (8), the length of the whole part (8) and some of its bytes; the message has that length (8), and
+the running digest of all messages up to it (16), where its value part would be. Who asks for what is missing of such a
+part says the number, and how much is there.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, Final, NamedTuple
 
 from p2pdp.core.ids import Peer
 from p2pdp.core.step import Message
-from p2pdp.crypto.vouchers import VOUCHER_BYTES
+from p2pdp.crypto.vouchers import DIGEST_BYTES, VOUCHER_BYTES
 from p2pdp.ledger.records import SALT_BYTES
 from p2pdp.wire.codec import CodecError, unpack, unpack_message
 
@@ -39,7 +40,7 @@ _DATA_FLAG: Final = bytes((DATA,))
 _COPIED_BYTES: Final = 1024  # up to here a copy takes less time than a view
 _PIECED_FLAGS: Final = DATA | PIECE
 _PIECE: Final = Struct(">IQQ")
-_WHOLE: Final = Struct(">Q")
+_WHOLE: Final = Struct(f">Q{DIGEST_BYTES}s")
 _new: Final = tuple.__new__  # see `acknowledgements.py`
 
 
@@ -49,9 +50,10 @@ class Piece(NamedTuple):
     number: int  # of the message
     at: int
     of: int  # bytes of the whole part; 0 where nothing but the place is said
+    digest: bytes = b""  # at the end of a part: the running one, of all messages up to this one
 
     def packed(self) -> bytes:
-        return _PIECE.pack(*self)
+        return _PIECE.pack(*self[:3])
 
 
 class Payload(NamedTuple):
@@ -76,9 +78,9 @@ class Arrival(NamedTuple):
     voucher: bytes = b""
 
 
-def whole_length(value: bytes) -> bytes:
+def in_pieces(value: bytes, digest: bytes) -> bytes:
     """Return what stands in the place of a value part that came in pieces."""
-    return _WHOLE.pack(len(value))
+    return _WHOLE.pack(len(value), digest)
 
 
 def parse_payload(data: bytes) -> Payload:
@@ -91,15 +93,15 @@ def parse_payload(data: bytes) -> Payload:
             voucher, message, value = data[VOUCHER_AT:VOUCHER_END], data[DATA_HEAD_BYTES:end], data[end:]
             piece = None
             if flags != DATA:
-                (of,) = _WHOLE.unpack(value)
-                piece, value = Piece(number, of, of), b""
+                of, digest = _WHOLE.unpack(value)
+                piece, value = Piece(number, of, of, digest), b""
             return _new(Payload, (flags, number, acknowledged, voucher, message, value, _NONE, piece))
         flags, number, acknowledged, _ = HEAD.unpack_from(data)
         if flags & ~(RESEND | POKE | PIECE) != CONTROL or number != 0:
             raise CodecError("neither data nor control")
         voucher, rest = data[VOUCHER_AT:VOUCHER_END], data[HEAD.size :]
         if flags & PIECE:
-            place, part = Piece._make(_PIECE.unpack_from(rest)), rest[_PIECE.size :]
+            place, part = Piece(*_PIECE.unpack_from(rest)), rest[_PIECE.size :]
             if place.number == 0 or (flags & RESEND and part):
                 raise CodecError("a piece of no message")
             return Payload(flags, 0, acknowledged, voucher, b"", part, _NONE, place)

@@ -32,7 +32,7 @@ from p2pdp.peer.effects import Entropy, Timing
 from p2pdp.peer.limits import QUESTIONS, REPEATS, RESENDS, TOO_MANY, Limits, Rate
 from p2pdp.peer.link import SETTLED, Hello, Link, Verdict
 from p2pdp.peer.payloads import Arrival, Payload, Piece, parse_payload
-from p2pdp.peer.pieces import ALL
+from p2pdp.peer.pieces import ALL, NO_SHELF, Shelf
 from p2pdp.peer.tap import Tap
 from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import BOXED, BOXED_HEADER, BOXED_START, FRAME_HEADER_BYTES, encode_frame
@@ -49,6 +49,7 @@ class Peers:
         self._entropy = entropy
         self._doubt_s = timing.rejoin_s
         self.tap: Tap | None = None  # sees what each authentic frame says
+        self.shelf: Shelf = NO_SHELF
         self.frame_header = encode_frame(BOXED, credentials.me, b"")
         self.channels: dict[Peer, Channel] = {}
         self.links: dict[Peer, Link] = {}
@@ -67,10 +68,9 @@ class Peers:
         self.acknowledgements = Acknowledgements(timing.tick_s, timing.resend_s, timing.resend_max_s)
 
     def link(self, peer: Peer) -> Link:
-        found = self.links.get(peer)
-        if found is None:
-            found = self.links[peer] = Link(peer, self._credentials.stamp(peer))
-        return found
+        if peer not in self.links:
+            self.links[peer] = Link(peer, self._credentials.stamp(peer), self.shelf, self._credentials.context)
+        return self.links[peer]
 
     def frame(self, peer: Peer, payload: bytes, value: bytes | memoryview = b"") -> None:
         """Send a payload, behind which a `value` part may come that is not copied before."""
@@ -93,13 +93,12 @@ class Peers:
             return
         self.acknowledgements.sent(link, now_s)
         doubted = link.doubted_until_s not in (None, SETTLED)
-        if self.silent or self._in_doubt(link, now_s):
-            return
-        self.acknowledgements.went_along(peer)
-        if doubted:  # what was held back comes first
-            self.send_again(link, now_s)
-        else:
-            self._frames_of(link, item, 0)
+        if not (self.silent or self._in_doubt(link, now_s)):
+            self.acknowledgements.went_along(peer)
+            if doubted:  # what was held back comes first
+                self.send_again(link, now_s)
+            else:
+                self._frames_of(link, item, 0)
 
     def _frames_of(self, link: Link, item: SentMessage, there: int | None) -> None:
         for payload, value in link.payloads(item, there):
@@ -123,7 +122,7 @@ class Peers:
             link = self.link(peer)
             self.send_again(link, now_s)
             if link.passed_over and not link.refused:  # the peer would send it again only after a wait
-                self.frame(peer, link.control(payloads.RESEND))
+                self.frame(peer, link.missing())
 
     def ask(self, peer: Peer) -> None:
         """Begin to compare numbers anew, as on a new connection."""
@@ -157,7 +156,7 @@ class Peers:
         """Take nothing from a peer that is out, and send nothing to it any more."""
         link = self.link(peer)
         self.acknowledgements.refuse(link)
-        link.parts = None
+        link.drop()
         self.ways.pop(peer, None)
 
     def apply(self, sender: Peer, message: Message, now_s: float) -> None:
@@ -275,8 +274,9 @@ class Peers:
         elif self.closed:
             self.acknowledgements.learn(link, acknowledged, now_s)
         if number == link.received + 1 and not self.silent:
-            if piece is not None and not (value := link.whole(piece)):  # no news: it may come any number of times
-                if self._grants(link, REPEATS, now_s):
+            if piece is not None and not (value := link.whole(piece, message)):  # no news: it may come again and again
+                link.gap_after, link.gap_at_s = link.received, now_s  # what comes behind it is asked for with it
+                if not self.closed and self._grants(link, REPEATS, now_s):
                     self.frame(link.peer, link.missing())
                 return None
             self.fresh = True
@@ -292,7 +292,6 @@ class Peers:
         link = self.links[peer]
         self.acknowledgements.learn(link, received_in(voucher), now_s)  # the voucher proves it, and it is recorded
         digest = link.took(message, value)
-        link.parts = None
         link.voucher = voucher
         self.acknowledgements.owe(peer, now_s)
         return digest
@@ -342,7 +341,7 @@ class Peers:
                 self.frame(link.peer, link.control(0))
         elif link.asks_again(now_s, self.acknowledgements.resend_s):
             self.fault("gap", link.peer)
-            self.frame(link.peer, link.control(payloads.RESEND))
+            self.frame(link.peer, link.missing())
         return None
 
     def _grants(self, link: Link, rate: Rate, now_s: float) -> bool:
@@ -356,8 +355,8 @@ class Peers:
         resend = payload.flags & payloads.RESEND
         if payload.piece is not None and not resend:
             link.passed_over |= self.silent
-            if not self.silent:
-                link.came(payload.piece, payload.value)  # no news either: what is kept of it is lost with this process
+            if not (self.silent or self.closed):
+                link.came(payload.piece, payload.value)  # no news either: what is kept of it may get lost
             return
         if payload.hello and self._grants(link, QUESTIONS, now_s):
             self._compare(link, payload.hello, now_s)

@@ -64,7 +64,8 @@ class Crash:
     """A stop of a peer when it has written this many records, or at a time; for good where `down_s` is None.
 
     Records are counted from 1, over both ledgers and all lives of the peer; the line that opens a file counts
-    as one. `torn_bytes`: only so many bytes of the last one arrive. `rolled_back_to` cuts both ledgers back to
+    as one, and so does a piece of a value on its way.
+    `torn_bytes`: only so many bytes of the last one arrive. `rolled_back_to` cuts both ledgers back to
     the first so many records of the view, and `disk` changes one of them.
     """
 

@@ -30,7 +30,8 @@ class Disk:
     def __init__(self) -> None:
         self.view = bytearray()
         self.private = bytearray()
-        self.records = 0  # ever begun to be written, to both files together
+        self.pieces: dict[Peer, bytes] = {}  # of values on their way (`peer/pieces.py`)
+        self.records = 0  # ever begun to be written, to both ledgers together; a piece counts as one
         self._ends = [(0, 0, 0)]  # after each entry of the view: its records, and lengths of view and private
 
     @property
@@ -85,6 +86,27 @@ class SharedKey(RunKey):
         return found
 
 
+class PiecesOf:
+    """The shelf of a process (`peer/pieces.py`)."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    def read(self, peer: Peer) -> bytes:
+        return self._process.disk.pieces.get(peer, b"")
+
+    def write(self, peer: Peer, at: int, head: bytes, data: bytes) -> None:
+        self._process.keep(peer, self.read(peer)[:at], head + data)
+
+    def drop(self, peer: Peer) -> None:
+        if self._process.struck is None:
+            self._process.disk.pieces.pop(peer, None)
+
+    def clear(self) -> None:
+        for peer in tuple(self._process.disk.pieces):
+            self.drop(peer)
+
+
 @dataclass
 class Process:
     peer: Peer
@@ -100,10 +122,11 @@ class Process:
     wake_at_s: float | None = None
     crashes: list[Crash] = field(default_factory=list)
     faults: Counter[str] = field(default_factory=Counter)  # by kind, of lives that are over
+    struck: Crash | None = None  # in the midst of a call, at a piece
     wire: list[bytes] | None = field(default=None, repr=False)  # lines of `wire.jsonl`, for who wants them
 
     def boot(self) -> None:
-        self.up = True
+        self.up, self.struck = True, None
         self.incarnation += 1
         self.wake_at_s = None
         self.disk.cut_torn_tails()
@@ -127,14 +150,23 @@ class Process:
 
     def write(self, name: str, data: bytes) -> Crash | None:
         """Store one entry; return the crash that strikes at one of its records, if there is one."""
-        before = self.disk.records
-        numbers = range(before + 1, before + 1 + lines_in(data))
-        crash = next((crash for crash in self.crashes if crash.at_record in numbers), None)
+        crash = self._crash_in(lines_in(data))
         if crash is None or crash.torn_bytes is None:
             self.disk.append(name, data)
         else:
             self.disk.tear(name, data, crash.torn_bytes)
         return crash
+
+    def _crash_in(self, records: int) -> Crash | None:
+        numbers = range(self.disk.records + 1, self.disk.records + 1 + records)
+        return next((crash for crash in self.crashes if crash.at_record in numbers), None)
+
+    def keep(self, peer: Peer, before: bytes, data: bytes) -> None:
+        """Store a piece behind those before, unless a crash struck in this call; one may strike at it."""
+        if self.struck is None:
+            self.struck = self._crash_in(1)
+            self.disk.records += 1
+            self.disk.pieces[peer] = before + data[: None if self.struck is None else self.struck.torn_bytes]
 
     @property
     def tap(self) -> Tap | None:

@@ -31,7 +31,7 @@ from p2pdp.peer.host import Host
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.services.enrolment import EnrolmentService, Quorum, Replies
 from p2pdp.sim.faults import NO_FAULTS, Crash, Faults, Network
-from p2pdp.sim.process import Process, SharedKey
+from p2pdp.sim.process import PiecesOf, Process, SharedKey
 
 _FRAME, _WAKE, _BOOT, _CRASH = range(4)
 STALLED_S: Final = 3600.0  # simulated time without any record: nothing will happen any more
@@ -238,10 +238,10 @@ class World:
         if process.peer == BOOTSTRAP:
             return bootstrap_host(self.run, credentials, self._journal, sampler, entropy, tap=tap)
         if process.peer == CURATOR:
-            return curator_host(self.run, credentials, process.journal(), sampler, entropy, tap)
+            return curator_host(self.run, credentials, process.journal(), sampler, entropy, tap, PiecesOf(process))
         journal = process.journal()
         rows = self._rows(process.peer) if journal.inputs is None else None
-        return user_host(self.run, credentials, journal, sampler, entropy, rows, tap=tap)
+        return user_host(self.run, credentials, journal, sampler, entropy, rows, tap=tap, shelf=PiecesOf(process))
 
     def _frame(self, process: Process, sender: Peer, data: bytes) -> None:
         if process.enrolment_client is not None:
@@ -295,7 +295,10 @@ class World:
             self._schedule(at_s, _FRAME, receiver, (sender, frame))
 
     def _write(self, process: Process, writes: tuple[tuple[str, bytes], ...]) -> bool:
-        """Append records one by one; False if the process crashed at one of them."""
+        """Append records one by one; False if the process crashed at one of them, or at a piece before them."""
+        if process.struck is not None:
+            self._crash(process, process.struck)
+            return False
         if writes:
             self._progress_s = self.now_s
         for name, data in writes:

@@ -19,7 +19,8 @@ from typing import Any, Final
 
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import Value
-from p2pdp.crypto.vouchers import START, TAG_BYTES, VOUCHER_BYTES, pack_numbers
+from p2pdp.crypto.vouchers import DIGEST_BYTES, START, TAG_BYTES, VOUCHER_BYTES, digest_after, pack_numbers
+from p2pdp.ledger.records import digest_of
 from p2pdp.peer import payloads
 from p2pdp.peer.link import Hello
 from p2pdp.peer.payloads import DATA_HEAD, HEAD, VOUCHER_AT, Piece
@@ -64,6 +65,7 @@ class HostileWorld(LyingWorld):
         self.wrong: list[Violation] = []
         self.put = 0
         self.over = False
+        self._part = b""  # what was sent last as a piece
 
     def _transmit(self, sender: Peer, receiver: Peer, frame: bytes) -> None:
         if frame[1] == 1 and len(self._seen) < 400:
@@ -176,8 +178,13 @@ class HostileWorld(LyingWorld):
         acknowledged, data = dice.choice((0, dice.choice(_COUNTS))), dice.randbytes(dice.choice((0, 1, 30)))
         if dice.random() < 0.3:
             message, of = self._message()[0], dice.choice((len(data), 30, *_COUNTS))
+            digest = dice.randbytes(DIGEST_BYTES)
+            if link is not None and dice.random() < 0.7:  # what was sent last is all of it
+                of, before = len(self._part), link._peers.link(self._sender).received_digest
+                digest = digest_after(before, message, digest_of(self._part))
             head = DATA_HEAD.pack(payloads.DATA | payloads.PIECE, number, acknowledged, _NO_TAG, len(message))
-            return head + message + struct.pack(">Q", of)
+            return head + message + struct.pack(">Q", of) + digest
+        self._part = data
         flags = payloads.CONTROL | payloads.PIECE | dice.choice((0, 0, 0, payloads.RESEND, payloads.POKE))
         place = Piece(number, dice.choice((0, 0, *_COUNTS)), dice.choice((len(data), 30, *_COUNTS)))
         return HEAD.pack(flags, 0, acknowledged, self._tag(0, acknowledged)) + place.packed() + data

@@ -13,7 +13,7 @@ from p2pdp.core.errors import NotReady, VerificationFailed
 from p2pdp.files.folder import WIRE_FILE
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import CLOSED, LEDGER_MAGIC, OPENED, Chain
-from p2pdp.node.disk import Disk, WireLog, durable_secret, is_closed, write_durably
+from p2pdp.node.disk import Disk, PieceFiles, WireLog, drop_pieces, durable_secret, is_closed, write_durably
 from tests.support.toys import link_to
 
 
@@ -223,6 +223,46 @@ def test_a_disk_has_a_tap_only_if_it_is_traced(tmp_path: Path) -> None:
         disk.close()
     assert not (tmp_path / "a" / WIRE_FILE).exists()
     assert senders(tmp_path / "b") == [7]
+
+
+def test_pieces_are_kept_for_their_owner_only_in_place_of_what_follows_them(tmp_path: Path) -> None:
+    shelf = Disk(tmp_path, power=False).shelf
+    shelf.write(2, 0, b"head", b"first")
+    shelf.write(2, 9, b"head", b"second")
+    shelf.write(3, 0, b"", b"third")
+    assert (shelf.read(2), shelf.read(3), shelf.read(4)) == (b"headfirstheadsecond", b"third", b"")
+    shelf.write(2, 4, b"", b"other")
+    assert PieceFiles(tmp_path).read(2) == b"headother"
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
+    shelf.drop(2)
+    shelf.drop(2)
+    assert (shelf.read(2), shelf.read(3)) == (b"", b"third")
+    PieceFiles(tmp_path).write(5, 0, b"", b"fifth")
+    drop_pieces(tmp_path.parent)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["private.ledger", "view.ledger"]
+
+
+def test_a_disk_that_has_no_room_for_a_piece_keeps_none_of_that_value_and_goes_on(tmp_path: Path) -> None:
+    code = f"""
+import resource
+from pathlib import Path
+from p2pdp.node.disk import PieceFiles
+shelf = PieceFiles(Path({str(tmp_path)!r}))
+shelf.write(1, 0, b"", bytes(1000))
+resource.setrlimit(resource.RLIMIT_FSIZE, (2500, 2500))
+shelf.write(1, 1000, b"head", bytes(1000))
+assert len(shelf.read(1)) == 2004
+shelf.write(1, 2004, b"head", bytes(1000))
+assert len(shelf.read(1)) in (0, 2500), len(shelf.read(1))
+shelf.write(1, 3008, b"head", bytes(1000))
+assert shelf.read(1) == b""
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    (tmp_path / "folder").mkdir()
+    gone = PieceFiles(tmp_path / "nowhere")
+    gone.write(1, 0, b"", b"piece")
+    gone.clear()
+    assert gone.read(1) == b""
 
 
 def test_a_secret_is_made_once_and_for_its_owner_only(tmp_path: Path) -> None:

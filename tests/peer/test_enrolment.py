@@ -199,7 +199,7 @@ def test_bootstrap_can_refuse_a_greeting() -> None:
 def test_what_anybody_could_have_sent_is_told_and_ends_nothing() -> None:
     node = enrolment_client()
     for data, words in (
-        (version_frame(), "version 3"),
+        (version_frame(), "version 4"),
         (offer_frame(identity(BOOTSTRAP), Offer(RUN_ID, "", b""), run_key(1).public, run_key(0)), "not sealed"),
         (b"rubbish", "frame"),
     ):

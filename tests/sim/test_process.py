@@ -10,7 +10,7 @@ from p2pdp.crypto.identity import Identity, RunKey
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import LEDGER_MAGIC, STARTED, Chain, read
 from p2pdp.sim.faults import Crash
-from p2pdp.sim.process import Disk, Process, SharedKey
+from p2pdp.sim.process import Disk, PiecesOf, Process, SharedKey
 
 if TYPE_CHECKING:
     from p2pdp.peer.host import Host
@@ -36,6 +36,30 @@ def test_or_in_the_middle_of_it() -> None:
     assert bytes(process.disk.view) == b"".join(LINES[:2]) + LINES[2][:5]
     process.boot()
     assert bytes(process.disk.view) == b"".join(LINES[:2])
+
+
+@pytest.mark.parametrize(("torn_bytes", "kept"), [(None, b"headpiece"), (5, b"headp"), (0, b"")])
+def test_a_crash_strikes_at_a_piece_as_at_a_record_and_nothing_is_kept_after_it(
+    torn_bytes: int | None, kept: bytes
+) -> None:
+    crash = Crash(3, at_record=3, torn_bytes=torn_bytes)
+    process = made(crash)
+    shelf = PiecesOf(process)
+    process.write(VIEW, LINES[0])
+    shelf.write(1, 0, b"head", b"first")
+    assert process.struck is None
+    assert process.disk.records == 2
+    shelf.write(2, 0, b"head", b"piece")
+    assert process.struck is crash
+    shelf.write(2, 9, b"head", b"piece")
+    shelf.clear()
+    assert (shelf.read(1), shelf.read(2)) == (b"headfirst", kept)
+    process.boot()
+    assert process.struck is None
+    shelf.write(1, 4, b"", b"other")
+    assert shelf.read(1) == b"headother"
+    shelf.clear()
+    assert process.disk.pieces == {}
 
 
 def test_who_is_down_for_good_does_not_return() -> None:

@@ -2,7 +2,8 @@
 
     main("run", SPEC, FOLDER, {"absent": [..], "mortal": [..], "crash": .., "file_bytes_max": ..,
                                "flood": [user, kind, victim], "stands": [PLACE, peer, arrivals, ..], "clock": PLACE,
-                               "die": [PLACE, arrivals, peer, ..], "lock_s": .., "stop_s": ..}
+                               "die": [PLACE, arrivals, peer, ..], "amid": [PLACE, peer, pieces],
+                               "lock_s": .., "stop_s": ..}
                                      and "nodes_per_process", "spawn", "trace_wire" as `p2pdp.run` takes them
     main("resume", FOLDER, {..})
 
@@ -32,7 +33,7 @@ from p2pdp.protocols.participant import Participant
 from p2pdp.runs import live
 from tests.support.floods import flood_from
 from tests.support.set_clocks import live_by
-from tests.support.standing import stand_before, stand_still
+from tests.support.standing import stand_amid, stand_before, stand_still
 
 
 def said(event: dict[str, Any]) -> None:
@@ -64,6 +65,9 @@ def _in_time(wrong: dict[str, Any]) -> None:
         place, arrivals, *peers = wrong["die"]
         for peer in peers:
             stand_still(peer, [arrivals], Path(place), signal.SIGKILL)
+    if "amid" in wrong:
+        place, peer, pieces = wrong["amid"]
+        stand_amid(peer, pieces, Path(place))
     if "before" in wrong:
         stand_before(*wrong["before"])
     if "clock" in wrong:

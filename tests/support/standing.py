@@ -15,6 +15,7 @@ from threading import Event
 from typing import Any
 
 from p2pdp.core.ids import Peer
+from p2pdp.node.disk import PieceFiles
 from p2pdp.node.shell import HostShell
 from p2pdp.transports.contract import Origin
 
@@ -56,6 +57,21 @@ def stand_still(peer: Peer, arrivals: Sequence[int], place: Path, how: int = sig
         arrived(shell, origin, frame)
 
     HostShell.arrived = arrives  # type: ignore[method-assign]
+
+
+def stand_amid(peer: Peer, pieces: int, place: Path) -> None:
+    """Have the process of this user stop once when it has kept so many pieces of values; for processes forked later."""
+    write, told, left = PieceFiles.write, standing(place, peer, 0), pieces
+
+    def writes(shelf: PieceFiles, sender: Peer, at: int, head: bytes, data: bytes) -> None:
+        nonlocal left
+        write(shelf, sender, at, head, data)
+        left -= shelf._folder.name == f"{peer:04d}"
+        if left == 0 and not told.exists():
+            told.write_text(str(os.getpid()))
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    PieceFiles.write = writes  # type: ignore[method-assign]
 
 
 def _stop() -> None:

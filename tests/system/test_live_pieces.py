@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -10,12 +11,15 @@ import numpy as np
 import pytest
 
 from p2pdp.auditor.verify import COMPLETE
+from p2pdp.files.folder import WIRE_FILE
+from p2pdp.node.disk import PIECES
 from p2pdp.peer.pieces import PIECE_BYTES
 from p2pdp.runs.audit import verify
 from tests.support.launched import Launched
 
-NUMBERS = 150_000
-AMID = 7  # frames: a value has three
+NUMBERS = 300_000
+WHO = 1
+AMID = 3  # pieces: a value has as many, and its message is behind them
 SPEC = """[run]
 protocol = "gossip.average"
 nodes = 4
@@ -24,7 +28,7 @@ audit = false
 [graph]
 kind = "complete"
 [gossip]
-rounds = 5
+rounds = 3
 [noise]
 mechanism = "gaussian"
 sigma = 0.5
@@ -35,14 +39,41 @@ path = "values.npy"
 clip = [-1.0, 1.0]
 """
 
+Places = set[tuple[int, int, int]]
 
-def test_a_process_is_killed_amid_the_pieces_of_values(tmp_path: Path) -> None:
+
+def came_in(trace: Path, after: int) -> Places:
+    """Sender, message and place of each piece that came after so many bytes of a trace."""
+    told = [json.loads(line) for line in trace.read_bytes()[after:].splitlines()]
+    came = [(said["from"], said["control"]["piece"]) for said in told if "piece" in said["control"]["flags"]]
+    return {(sender, number, at) for sender, (number, at, of, _) in came if at < of}
+
+
+def kept_in(folder: Path) -> Places:
+    """The same of those that are kept beside a ledger."""
+    found = set()
+    for path in folder.glob(f"*{PIECES}"):
+        assert path.stat().st_mode & 0o777 == 0o600
+        number = int.from_bytes(path.read_bytes()[:4], "big")
+        found |= {(int(path.stem), number, at) for at in range(0, path.stat().st_size - PIECE_BYTES // 8, PIECE_BYTES)}
+    return found
+
+
+def test_who_is_killed_amid_the_pieces_of_values_gets_none_again_that_it_had(tmp_path: Path) -> None:
     values = np.random.default_rng(5).uniform(-1.0, 1.0, (4, NUMBERS))
     np.save(tmp_path / "values.npy", values)
-    assert 8 * NUMBERS > PIECE_BYTES
-    with Launched(tmp_path, SPEC, (1, AMID)) as run:
-        os.kill(run.stands(), signal.SIGKILL)
+    assert AMID == -(-8 * NUMBERS // PIECE_BYTES)
+    with Launched(tmp_path, SPEC, (WHO,), amid=[str(tmp_path), WHO, AMID], trace_wire=True) as run:
+        who = run.stands()
+        folder = run.ledger(WHO).parent
+        kept, trace = kept_in(folder), folder / WIRE_FILE
+        before = trace.stat().st_size
+        os.kill(who, signal.SIGKILL)
         result = run.completes()
+    assert len(kept) == AMID
+    assert kept & came_in(trace, 0) == kept
+    assert kept & came_in(trace, before) == set()
+    assert list(run.folder.rglob(f"*{PIECES}")) == []
     assert result["missing"] == []
     outputs = np.array([output["value"] for output in result["outputs"]])
     noised = outputs.mean(axis=0) - values.mean(axis=0)
