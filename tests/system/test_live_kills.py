@@ -13,7 +13,6 @@ import pytest
 from p2pdp.auditor.verify import COMPLETE
 from tests.support.launched import ROLES, Launched, complete, judge_folder, modes, ring, sparse, wait_for
 
-
 STOPS = (50, 100, 150, 200)  # frames: there one process stands still, and so there is a run to be disturbed
 
 
