@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,18 +16,22 @@ import pytest
 from p2pdp.cluster.launcher import RESTARTS_MAX, SETTLED_S, WAIT_MAX_S, Cluster, Restarts, _signals
 from p2pdp.cluster.peers import SEATED
 from p2pdp.cluster.processes import CRASHED, INTERRUPTED, Events, send_event
+from tests.support.launched import GUARD_S, wait_for
 from tests.support.local import job_in
+from tests.support.sources import TOP
+from tests.support.standing import standing, stopped
 
-SPEC = """[run]
+HOPS = 3000
+SPEC = f"""[run]
 protocol = "walk.sum"
 nodes = 5
 seed = 1
-patience_s = 3
+patience_s = 6
 [graph]
 kind = "complete"
 [walk]
 order = "random"
-hops = 6000
+hops = {HOPS}
 [noise]
 mechanism = "gaussian"
 sigma = 1.0
@@ -36,26 +39,37 @@ sigma = 1.0
 kind = "uniform"
 clip = [0.0, 1.0]
 """
-GUARD_S = 120.0
+
+
+START = "import sys; from tests.support.launch import command; sys.exit(command(sys.argv.pop(1)))"
+STANDS = 2, 50  # at so many frames the process of this user stands still
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "p2pdp", *arguments]
-    return subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return _started(folder, "-m", "p2pdp", *arguments)
+
+
+def start_standing(folder: Path, *arguments: str) -> tuple[subprocess.Popen[str], int]:
+    """Start a run, of which one process stops itself; give that too once it has."""
+    wishes = json.dumps({"stands": [str(folder), *STANDS]})
+    launcher = _started(folder, "-c", START, wishes, *arguments)
+    told = standing(folder, STANDS[0], 0)
+    wait_for(lambda: launcher.poll() is not None or stopped(told), "the process stands still")
+    assert launcher.poll() is None, launcher.communicate()
+    return launcher, int(told.read_text())
+
+
+def _started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(TOP)},
+    )  # fmt: skip
 
 
 def children_of(parent: int) -> list[int]:
     path = Path(f"/proc/{parent}/task/{parent}/children")
     return [int(child) for child in path.read_text().split()] if path.exists() else []
-
-
-def wait_until_tokens_move(launcher: subprocess.Popen[str], run: Path) -> None:
-    deadline_s = time.monotonic() + GUARD_S
-    first = run / "nodes" / "0000" / "view.ledger"
-    while not (first.exists() and first.stat().st_size > 20_000):
-        assert launcher.poll() is None, launcher.communicate()
-        assert time.monotonic() < deadline_s
-        time.sleep(0.01)
 
 
 def check(run: Path) -> dict[str, Any]:
@@ -72,12 +86,12 @@ def check(run: Path) -> dict[str, Any]:
 def test_processes_that_are_killed_come_back_and_the_run_completes(tmp_path: Path) -> None:
     """Users, and the process of bootstrap and curator: the first child of the launcher."""
     (tmp_path / "spec.toml").write_text(SPEC)
-    launcher = start(tmp_path, "run", "spec.toml", "--out", "run")
-    wait_until_tokens_move(launcher, tmp_path / "run")
-    for number in (1, 0, 3):
-        children = children_of(launcher.pid)
-        if len(children) > number:
-            os.kill(children[number], signal.SIGKILL)
+    launcher, stander = start_standing(tmp_path, "run", "spec.toml", "--out", "run")
+    children = children_of(launcher.pid)
+    assert children.index(stander) == 1 + STANDS[0]
+    for number in (1, 0, 4):
+        os.kill(children[number], signal.SIGKILL)
+    os.kill(stander, signal.SIGCONT)
     out, err = launcher.communicate(timeout=GUARD_S)
     assert launcher.returncode == 0, (out, err)
     check(tmp_path / "run")
@@ -85,17 +99,17 @@ def test_processes_that_are_killed_come_back_and_the_run_completes(tmp_path: Pat
 
 def test_an_interrupted_run_leaves_no_process_and_can_be_resumed(tmp_path: Path) -> None:
     (tmp_path / "spec.toml").write_text(SPEC)
-    launcher = start(tmp_path, "run", "spec.toml", "--out", "run", "--set", "walk.hops=10000")
-    wait_until_tokens_move(launcher, tmp_path / "run")
+    launcher, stander = start_standing(tmp_path, "run", "spec.toml", "--out", "run")
     children = children_of(launcher.pid)
     launcher.send_signal(signal.SIGTERM)
+    os.kill(stander, signal.SIGCONT)
     _, err = launcher.communicate(timeout=GUARD_S)
     assert (launcher.returncode, err) == (130, "p2pdp: interrupted; p2pdp resume run goes on with the run\n")
     assert not any(Path(f"/proc/{child}").exists() for child in children)
     again = start(tmp_path, "resume", "run")
     out, err = again.communicate(timeout=GUARD_S)
     assert again.returncode == 0, (out, err)
-    assert check(tmp_path / "run")["hops"] == 10000
+    assert check(tmp_path / "run")["hops"] == HOPS
 
 
 def test_signals_wake_and_are_put_back() -> None:

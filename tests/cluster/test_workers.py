@@ -26,7 +26,7 @@ def _alive(process: int) -> bool:
     return True
 
 
-def _gone(process: int, within_s: float = 10.0) -> bool:
+def _gone(process: int, within_s: float = 60.0) -> bool:
     until = time.monotonic() + within_s
     while _alive(process):
         if time.monotonic() > until:
@@ -58,7 +58,7 @@ def _die(argument: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sleep(argument: dict[str, Any]) -> dict[str, Any]:
-    time.sleep(60)
+    time.sleep(600)
     return argument
 
 
@@ -85,7 +85,7 @@ def test_what_is_under_way_ends_with_the_pool() -> None:
         while not under_way.running():
             time.sleep(0.01)
         begun = time.monotonic()
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 60  # and not until the call is over
     assert waiting.cancelled()
     assert isinstance(under_way.exception(1), NotReady)
     assert _gone(process)
@@ -178,4 +178,4 @@ def test_a_call_is_a_line_of_json() -> None:
         child.stdin.flush()
         assert json.loads(child.stdout.readline()) == padding.frame_size(10)
         child.stdin.close()
-        assert child.wait(10) == 0
+        assert child.wait(60) == 0

@@ -3,12 +3,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.node.clock import BEAT_S, OnTime
-from p2pdp.peer.watch import POKES_MAX, STRETCH_MAX, TOGETHER_MAX, Watch
+from p2pdp.peer.watch import ANSWER_TIMES, POKES_MAX, STRETCH_MAX, TOGETHER_MAX, Watch
 from tests.support.toys import link_to
 
 if TYPE_CHECKING:
@@ -220,13 +220,22 @@ def test_the_clock_is_what_keeps_them(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(Simulated(delays_s, stop, whole=True).run(90.0) for stop in stops)
 
 
+@example({0: 1.0738, 1: 0.14986, 2: 1.2, 3: 1.2, 4: 1.2}, 2.7, 1)
+@example({0: 0.3513, 1: 0.1656, 2: 1.1321, 3: 0.6131}, 33.2097, 2)
 @given(delays, st.floats(0.0, 40.0), st.integers(0, 2))
 def test_who_is_gone_is_found_within_the_stated_bound(delays_s: dict[Peer, float], at_s: float, gone: Peer) -> None:
-    """One patience after it was last heard, and an eighth for each of the two looks: when asked, and when found."""
+    """One patience after it was last heard, and an eighth for each of the two looks: when asked, and when found.
+
+    The question waits longer where answers take long, where others owe one that takes longer than to the next look, and
+    for a witness: all others may have answered just after the question, and are asked again half a patience later.
+    """
     found = Simulated(delays_s, (), {gone: at_s}).run(120.0)
-    answers_s = 4 * max(delays_s.values())
     assert found.keys() == {gone}
-    waits_s = max(PATIENCE_S / 2, answers_s)
+    next_look_s = PATIENCE_S / 8 - Simulated.STEP_S
+    others_s = [delay_s for peer, delay_s in delays_s.items() if peer != gone]
+    owing = 1 + sum(delay_s > next_look_s for delay_s in others_s)
+    witness_s = PATIENCE_S / 4 + PATIENCE_S / 2 + PATIENCE_S / 8 + min(others_s)
+    waits_s = max(PATIENCE_S / 2 * min(TOGETHER_MAX, owing), ANSWER_TIMES * max(delays_s.values()), witness_s)
     assert at_s < found[gone] <= at_s + delays_s[gone] + PATIENCE_S / 2 + waits_s + PATIENCE_S / 4 + 1.0
 
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 import aiohttp
 
-WAIT_S = 60.0
+from tests.support.launched import GUARD_S
 
 
 class Tab:
@@ -78,7 +78,7 @@ class Tab:
         self._number += 1
         answer = self._answers[self._number] = asyncio.get_running_loop().create_future()
         await self._socket.send_json({"id": self._number, "method": method, "params": parameters})
-        told = await asyncio.wait_for(answer, WAIT_S)
+        told = await asyncio.wait_for(answer, GUARD_S)
         assert "error" not in told, told
         result: dict[str, Any] = told["result"]
         return result
@@ -91,7 +91,7 @@ class Tab:
 
     async def until(self, expression: str, holds: Callable[[Any], bool] = bool) -> Any:
         """Wait until an expression holds, by asking again."""
-        until_s = time.monotonic() + WAIT_S
+        until_s = time.monotonic() + GUARD_S
         while not holds(found := await self.asks(expression)):
             assert time.monotonic() < until_s, f"{expression} is {found}"
             await asyncio.sleep(0.05)

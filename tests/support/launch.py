@@ -3,7 +3,7 @@
     main("run", SPEC, FOLDER, {"absent": [..], "mortal": [..], "crash": .., "file_bytes_max": ..,
                                "flood": [user, kind, victim], "stands": [PLACE, peer, arrivals, ..], "clock": PLACE,
                                "die": [PLACE, arrivals, peer, ..], "amid": [PLACE, peer, pieces],
-                               "lock_s": .., "stop_s": ..}
+                               "silent": [PLACE, peer, ..], "enrol_s": .., "constants": {"module:NAME": value, ..}}
                                      and "nodes_per_process", "spawn", "trace_wire" as `p2pdp.run` takes them
     main("resume", FOLDER, {..})
 
@@ -15,25 +15,29 @@ process that stands still or whose clock a test sets: `tests/support/across.py` 
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
 import resource
 import signal
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
 import p2pdp
 from p2pdp.cli.main import main as command_line
-from p2pdp.cluster import folder, launcher
+from p2pdp.cluster import launcher, spawned
 from p2pdp.cluster.launcher import Cluster
 from p2pdp.core.errors import P2pdpError
 from p2pdp.core.step import Step
 from p2pdp.protocols.participant import Participant
 from p2pdp.runs import live
+from p2pdp.services.enrolment import EnrolmentService, Replies
 from tests.support.floods import flood_from
 from tests.support.set_clocks import live_by
-from tests.support.standing import stand_amid, stand_before, stand_still
+from tests.support.standing import stand_amid, stand_before, stand_once_silent, stand_still
 
 
 def said(event: dict[str, Any]) -> None:
@@ -52,12 +56,26 @@ def crash_at(user: int) -> None:
     Participant.receive = receives  # type: ignore[method-assign]
 
 
+def enrol_for(seconds: float) -> None:
+    """Have bootstrap wait so long for users who never come; those who came still have the time that the spec says."""
+    begin = EnrolmentService.begin
+
+    def begins(self: EnrolmentService, now_s: float) -> Replies:
+        self._quorum = replace(self._quorum, enrol_timeout_s=seconds)
+        return begin(self, now_s)
+
+    EnrolmentService.begin = begins  # type: ignore[method-assign]
+
+
 def interrupted(*_: object) -> NoReturn:
     raise SystemExit(130)
 
 
 def _in_time(wrong: dict[str, Any]) -> None:
-    """What has processes wait for a test."""
+    """What has processes wait for a test, and be as patient as it wants."""
+    for path, value in wrong.get("constants", {}).items():
+        module, _, name = path.partition(":")
+        setattr(importlib.import_module(module), name, value)
     if "stands" in wrong:
         place, peer, *arrivals = wrong["stands"]
         stand_still(peer, arrivals, Path(place))
@@ -68,10 +86,30 @@ def _in_time(wrong: dict[str, Any]) -> None:
     if "amid" in wrong:
         place, peer, pieces = wrong["amid"]
         stand_amid(peer, pieces, Path(place))
+    if "silent" in wrong:
+        place, *peers = wrong["silent"]
+        stand_once_silent(peers, Path(place))
     if "before" in wrong:
         stand_before(*wrong["before"])
     if "clock" in wrong:
         live_by(Path(wrong["clock"]))
+
+
+def _with_wishes(wishes: str) -> None:
+    """Have interpreters that are started from here for the processes of a run heed these wishes too."""
+    start = "import sys; from tests.support.launch import spawned_process; spawned_process(*sys.argv[1:])"
+    spawn = os.posix_spawn
+
+    def spawns(program: str, command: list[str], environment: dict[str, str], **more: Any) -> int:
+        assert command[:3] == [program, "-m", spawned.__name__]
+        return spawn(program, [program, "-c", start, wishes, *command[3:]], environment, **more)
+
+    setattr(os, "posix_spawn", spawns)  # noqa: B010 - the type checker knows it as a function
+
+
+def spawned_process(wishes: str, *arguments: str) -> NoReturn:
+    _in_time(json.loads(wishes))
+    os._exit(spawned.main(arguments))
 
 
 def command(wishes: str) -> int:
@@ -90,11 +128,11 @@ def main(verb: str, *given: str) -> int:
         resource.setrlimit(resource.RLIMIT_FSIZE, (wrong["file_bytes_max"],) * 2)
     if "flood" in wrong:
         flood_from(*wrong["flood"])
-    if "lock_s" in wrong:
-        folder.LOCK_S = wrong["lock_s"]
-    if "stop_s" in wrong:
-        launcher.STOP_S = wrong["stop_s"]
+    if "enrol_s" in wrong:
+        enrol_for(wrong["enrol_s"])
     _in_time(wrong)
+    if wrong.get("spawn"):
+        _with_wishes(wishes)
     if "crash" in wrong:
         crash_at(wrong["crash"])
         launcher.RESTARTS_MAX = 3  # type: ignore[misc]
@@ -104,6 +142,8 @@ def main(verb: str, *given: str) -> int:
             result = p2pdp.run(places[0], places[1], on_event=said, **way)
         else:
             result = p2pdp.resume(places[0], on_event=said, **way)
+        for number in (signal.SIGINT, signal.SIGTERM):  # whoever interrupts it now comes too late
+            signal.signal(number, signal.SIG_IGN)
     except P2pdpError as error:
         said({"event": "error", "text": str(error)})
         return error.exit_code

@@ -139,10 +139,13 @@ class Launched:
 
     def stands(self) -> int:
         """Waits until the process that was to stop has stopped, for the first or the next time; gives the process."""
-        told = standing(self._place, self._stander, self._stops)
+        self._stops += 1
+        return self.standing(self._stander, self._stops - 1)
+
+    def standing(self, peer: Peer, stop: int = 0) -> int:
+        told = standing(self._place, peer, stop)
         wait_for(lambda: not self.running or stopped(told), "the process has stopped itself")
         assert self.running, "the run ended before"
-        self._stops += 1
         return int(told.read_text())
 
     def ledger(self, user: int) -> Path:

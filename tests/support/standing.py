@@ -8,15 +8,17 @@ from __future__ import annotations
 import importlib
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from operator import attrgetter
 from pathlib import Path
 from threading import Event
 from typing import Any
 
-from p2pdp.core.ids import Peer
+from p2pdp.core.ids import BOOTSTRAP, Peer
+from p2pdp.core.step import Step
 from p2pdp.node.disk import PieceFiles
 from p2pdp.node.shell import HostShell
+from p2pdp.services.bootstrap import Bootstrap
 from p2pdp.transports.contract import Origin
 
 
@@ -72,6 +74,21 @@ def stand_amid(peer: Peer, pieces: int, place: Path) -> None:
             os.kill(os.getpid(), signal.SIGSTOP)
 
     PieceFiles.write = writes  # type: ignore[method-assign]
+
+
+def stand_once_silent(peers: Collection[Peer], place: Path) -> None:
+    """Have bootstrap stop once when all of these count as silent, and before it puts any of them out."""
+    missed, silent = set(peers), Bootstrap._silent
+    told = standing(place, BOOTSTRAP, 0)
+
+    def told_of(bootstrap: Bootstrap, sender: Peer, peer: Peer, now_s: float) -> Step:
+        missed.discard(peer)
+        if not missed and not told.exists():
+            told.write_text(str(os.getpid()))
+            _stop()
+        return silent(bootstrap, sender, peer, now_s)
+
+    Bootstrap._silent = told_of  # type: ignore[method-assign]
 
 
 def _stop() -> None:

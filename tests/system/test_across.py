@@ -124,7 +124,7 @@ def test_an_interrupted_node_goes_on_and_keeps_what_its_owner_wants(tmp_path: Pa
 
 
 def test_a_node_that_is_silent_for_too_long_learns_that_it_is_out(tmp_path: Path) -> None:
-    text = complete(4, 2500).replace("patience_s = 6", "patience_s = 2")
+    text = complete(4, 2500).replace("patience_s = 6", "patience_s = 3")
     with Across(tmp_path, text, 4) as run:
         bootstrap = run.bootstrap()
         nodes = run.all_nodes(*SHARED, stands={3: [UNDER_WAY]})

@@ -15,6 +15,7 @@ from tests.support.launched import ROLES, Launched, complete, judge_folder, mode
 
 CRASH_TEXT = "31.4159"
 UNDER_WAY = 50  # frames
+SOON = {"p2pdp.cluster.launcher:STOP_S": 1.0}
 
 
 def resumed(place: Path) -> None:
@@ -45,7 +46,7 @@ def test_an_interrupted_run_is_resumed(tmp_path: Path, number: int, *, to_all: b
 
 def test_an_interruption_at_any_moment_is_resumed(tmp_path: Path) -> None:
     """From before there is a roster until after the result; each start goes on with what the last one left."""
-    with Launched(tmp_path, ring(4, 300), (2, UNDER_WAY), stop_s=1.0) as run:  # it never ends before it is asked to
+    with Launched(tmp_path, ring(4, 300), (2, UNDER_WAY), constants=SOON) as run:  # it never ends by itself
         wait_for(lambda: not run.running or run.members()[1:], "a first process is there")
         run.process.send_signal(signal.SIGTERM)
         assert run.end() == 130
@@ -70,10 +71,10 @@ def test_processes_end_when_their_launcher_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_not_run_twice_at_once(tmp_path: Path) -> None:
-    with Launched(tmp_path, complete(4, 400), (2, UNDER_WAY), stop_s=1.0) as run:
+    with Launched(tmp_path, complete(4, 400), (2, UNDER_WAY), constants=SOON) as run:
         run.stands()
         os.kill(run.children()[ROLES], signal.SIGSTOP)
-        with Launched(tmp_path, lock_s=0.1) as second:
+        with Launched(tmp_path, constants={"p2pdp.cluster.folder:LOCK_S": 0.1}) as second:
             assert second.end() == 6
             assert "another process runs this folder" in second.error
         run.process.send_signal(signal.SIGTERM)

@@ -68,8 +68,7 @@ def test_a_ring_cannot_go_round_says_so_and_goes_on_when_the_node_is_back(tmp_pa
 
 
 def test_enough_nodes_begin_without_those_that_never_came(tmp_path: Path) -> None:
-    text = complete(6, 400, "min_nodes = 4\nenrol_timeout_s = 3")
-    with Launched(tmp_path, text, absent=[1, 4]) as run:
+    with Launched(tmp_path, complete(6, 400, "min_nodes = 4"), absent=[1, 4], enrol_s=0.5) as run:
         wait_for(lambda: not run.running or (run.folder / "roster.json").exists(), "the roster")
         if run.running:
             run.kill(0, 2)
@@ -83,8 +82,7 @@ def test_enough_nodes_begin_without_those_that_never_came(tmp_path: Path) -> Non
 
 
 def test_a_node_that_comes_too_late_stays_away(tmp_path: Path) -> None:
-    text = complete(4, 1000, "min_nodes = 3\nenrol_timeout_s = 2")
-    with Launched(tmp_path, text, (2, UNDER_WAY), absent=[0]) as run:
+    with Launched(tmp_path, complete(4, 1000, "min_nodes = 3"), (2, UNDER_WAY), absent=[0], enrol_s=0.5) as run:
         user = run.stands()
         run.process.send_signal(signal.SIGTERM)
         os.kill(user, signal.SIGCONT)
@@ -101,7 +99,7 @@ def test_a_node_that_comes_too_late_stays_away(tmp_path: Path) -> None:
 
 def test_too_few_nodes_are_not_waited_for_without_end(tmp_path: Path) -> None:
     """They are: whoever starts the others later goes on with the run. Until then it can be interrupted."""
-    with Launched(tmp_path, complete(3, 20, "enrol_timeout_s = 1"), absent=[2]) as run:
+    with Launched(tmp_path, complete(3, 20), absent=[2], enrol_s=0.5) as run:
         wait_for(lambda: not run.running or len(run.children()) == 3, "those who came")
         run.process.send_signal(signal.SIGTERM)
         assert run.end() == 130

@@ -64,11 +64,12 @@ def test_learners_by_gossip_and_bootstrap_are_killed(tmp_path: Path) -> None:
     assert not any(str(number) in run.other for number in result["outputs"][0]["value"])
 
 
-STEP_S = 4.0
+PATIENCE_S = 2.6
+STEP_S = 2.5 * PATIENCE_S
 
 
 class SlowAtFirst(p2pdp.Objective):
-    """Least squares, whose first step takes several times as long as silence that puts a user out."""
+    """Least squares, whose first step takes longer than silence that puts a user out: two patiences and a quarter."""
 
     def dimension(self, columns: int) -> int:
         return columns
@@ -87,7 +88,9 @@ class SlowAtFirst(p2pdp.Objective):
 
 
 def test_a_user_that_computes_for_long_is_not_taken_for_silent(tmp_path: Path) -> None:
-    text = learning(4, 8, task='kind = "own"\nclip = 1.0\nrate = 0.05').replace("seed = 3\n", "patience_s = 0.6\n")
+    text = learning(4, 8, task='kind = "own"\nclip = 1.0\nrate = 0.05').replace(
+        "seed = 3\n", f"patience_s = {PATIENCE_S}\n"
+    )
     result = p2pdp.run(parse_spec(text, None), task=SlowAtFirst(), out=tmp_path / "run")
     assert result.seconds > STEP_S
     assert (result.missing, result.hops) == ([], 8)

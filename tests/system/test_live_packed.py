@@ -4,28 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
 import pytest
 
 from p2pdp.auditor.verify import COMPLETE
-from tests.support.launched import ROLES, Launched, complete, judge_folder, ring, wait_for
+from tests.support.launched import ROLES, Launched, complete, judge_folder, ring
 
 SEED = 20260
 UNDER_WAY = 50  # frames
-
-
-def all_of(launched: Launched, count: int) -> dict[int, int]:
-    """The processes of all, seen together; what there was last if the run is over before that."""
-    children: dict[int, int] = {}
-
-    def seen() -> bool:
-        children.update(launched.children())
-        return len(children) == count or not launched.running
-
-    wait_for(seen, "everybody is there")
-    return children
 
 
 def proved(folder: Path) -> None:
@@ -37,11 +26,16 @@ def proved(folder: Path) -> None:
 def test_processes_of_several_users_are_killed_and_come_back(tmp_path: Path, wish: dict[str, int]) -> None:
     """With the process go all users in it, and whoever has the token; nobody is put out and nothing happens twice."""
     chance = Random(SEED)  # noqa: S311 - nothing is kept secret with it
-    with Launched(tmp_path, complete(7, 12000), **wish) as launched:
-        children = all_of(launched, 8)
+    with Launched(tmp_path, complete(7, 12000), (6, UNDER_WAY), **wish) as launched:
+        process = launched.stands()
+        children = launched.children()
         together = [user for user in children if children[user] == children[0] and user != ROLES]
         assert together == list(range(wish["nodes_per_process"]))
-        for _ in range(3):
+        launched.kill(chance.randrange(7))
+        launched.wait_for_everybody()
+        with suppress(ProcessLookupError):  # it may have been the one that was killed
+            os.kill(process, signal.SIGCONT)
+        for _ in range(2):
             launched.wait_for_progress()
             launched.kill(chance.choice([launched.holder(), chance.randrange(7)]))
             launched.wait_for_everybody()
@@ -59,8 +53,10 @@ def test_a_packed_run_is_interrupted_and_goes_on_with_processes_as_before(tmp_pa
         launched.process.send_signal(signal.SIGINT)
         os.kill(process, signal.SIGCONT)
         assert launched.end() == 130
-    with Launched(tmp_path) as again:
-        assert len(set(all_of(again, 7).values())) == 3  # two of three users each, and the roles
+    with Launched(tmp_path, None, (4, UNDER_WAY)) as again:
+        process = again.stands()
+        assert len(set(again.children().values())) == 3  # two of three users each, and the roles
+        os.kill(process, signal.SIGCONT)
         assert again.completes()["hops"] == 15000
     proved(again.folder)
 

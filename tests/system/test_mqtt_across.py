@@ -177,8 +177,9 @@ def _closed_port(run: Brokered) -> int:
         with suppress(OSError):
             while True:
                 other, _ = bound.accept()
-                other.sendall(b"HTTP/1.0 400 no\r\n\r\n")
-                other.close()
+                with other:
+                    other.recv(1 << 16)  # else it could be reset before anybody reads the answer
+                    other.sendall(b"HTTP/1.0 400 no\r\n\r\n")
 
     import threading
 
@@ -260,6 +261,9 @@ async def _repeat(kept: Kept, run_id: str, run: Brokered) -> tuple[list[Started]
     await admin.enter(f"p2pdp/{run_id}/#")
     nodes = run.all_nodes(*SHARED, stands={2: [2 * UNDER_WAY]})
     await asyncio.to_thread(run.stands, 2)  # so that there is a run to disturb
+    async with asyncio.timeout(GUARD_S):
+        while not {Act.CALL, Act.ACCEPT, Act.FRAME} <= {read_packet(payload).act for payload in heard}:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
     await admin.leave(forget=True)
     packets = [(payload, read_packet(payload)) for payload in heard]
     calls = [payload for payload, packet in packets if packet.act is Act.CALL]
