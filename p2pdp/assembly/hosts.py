@@ -21,10 +21,10 @@ from p2pdp.peer.host import Host
 from p2pdp.peer.pieces import NO_SHELF, Shelf
 from p2pdp.peer.standstill import GAPS_MIN, Standstill
 from p2pdp.peer.tap import Tap
-from p2pdp.protocols.decision import survivors_bytes
+from p2pdp.protocols.decision import Deciding, survivors_bytes
 from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.services.bootstrap import Bootstrap, Deciding
+from p2pdp.services.bootstrap import Bootstrap
 from p2pdp.services.curator import Curator, Reports
 from p2pdp.tasks.inputs import Learning
 from p2pdp.tasks.reports import ReportInputs, open_report

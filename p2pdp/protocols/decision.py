@@ -9,7 +9,9 @@ result. Both messages name who is absent, since that is short.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol
 
 from p2pdp.core.ids import Peer
@@ -43,6 +45,19 @@ DECISION: Final = (
         droppable=True,
     ),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Deciding:
+    """The signature of the decision, and what has to hold when somebody is put out.
+
+    Before it those who are live have to hide each other; after it there has to be a result for the survivors with
+    those who are live.
+    """
+
+    sign: Callable[[Sequence[Peer]], bytes]
+    hides: Callable[[AbstractSet[Peer]], bool]
+    recoverable: Callable[[AbstractSet[Peer], AbstractSet[Peer]], bool]
 
 
 class Collector(Protocol):

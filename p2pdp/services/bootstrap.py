@@ -5,7 +5,7 @@ holds. Bootstrap probes it; if it does not answer within `patience_s`, "out" is 
 neighbours. Each refuses the peer from then on and answers what it has received from it and which items it had passed
 to peers that are out. When all have answered, `settlement.py` says which items are lost, and who passed them on last
 and lives is told to send the same noised value elsewhere; nobody else is told anything. Bootstrap itself may have
-to begin an item again that never left its start.
+to begin an item again that never left its start. While the curator is silent nobody is put out for a missing answer.
 
 If fewer users would be left than the protocol needs (a ring needs all), or if the curator is silent, the run is
 reported blocked, and goes on if the silent one comes back. Once the result is published nothing can get lost any more:
@@ -26,7 +26,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -50,7 +49,7 @@ from p2pdp.core.messages import BLOCKED, EXCLUDED, OnePeer, Settling
 from p2pdp.core.states import Transitions, after
 from p2pdp.core.step import NOTHING, Fault, Message, Output, Send, Step
 from p2pdp.protocols.contract import Start
-from p2pdp.protocols.decision import COLLECTED, SURVIVORS, Absent
+from p2pdp.protocols.decision import COLLECTED, SURVIVORS, Absent, Deciding
 from p2pdp.services.awaited import Awaited
 from p2pdp.services.inquiries import Inquiries
 from p2pdp.services.settlement import Settlement
@@ -61,19 +60,6 @@ SPARED_MAX: Final = 2  # for a missing head: three patiences after the result it
 
 Sign = Callable[[Peer], bytes]
 Opening = Callable[[Draws], Sequence[Send]]
-
-
-@dataclass(frozen=True, slots=True)
-class Deciding:
-    """The signature of the decision, and what has to hold when somebody is put out.
-
-    Before it those who are live have to hide each other; after it there has to be a result for the survivors with
-    those who are live.
-    """
-
-    sign: Callable[[Sequence[Peer]], bytes]
-    hides: Callable[[AbstractSet[Peer]], bool]
-    recoverable: Callable[[AbstractSet[Peer], AbstractSet[Peer]], bool]
 
 
 class Phase(Enum):
@@ -215,7 +201,7 @@ class Bootstrap:
             step = step.then(self._go(draws), self._progress())
         for peer, since_s in sorted(self._probes.items()):
             if now_s >= since_s + self._patience_s and self._probes.pop(peer, None) is not None:
-                step = step.then(self._exclude(peer, now_s))
+                step = step.then(self._gave_no_sign(peer, now_s))
         step = step.then(*(self._probe(user, now_s) for user in self._inquiries.press(now_s)))
         stopped = None if self._published else self._stops.due(now_s)
         if stopped is not None:
@@ -274,6 +260,13 @@ class Bootstrap:
         if suspected and self._published:
             self._spared[peer] += 1
         return Step(sends=(Send(CURATOR, Message(messages.SPARED, (peer,))),) if suspected and self._published else ())
+
+    def _gave_no_sign(self, peer: Peer, now_s: float) -> Step:
+        """Put out who did not answer a probe, unless the result may be out: then users are done and answer none."""
+        if self._inquiries.presses(peer) and (CURATOR in self._probes or CURATOR in self._blocked):
+            self._probes[peer] = now_s
+            return NOTHING
+        return self._exclude(peer, now_s)
 
     # Exclusion
 

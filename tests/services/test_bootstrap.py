@@ -12,9 +12,9 @@ from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import BLOCKED, EXCLUDED
 from p2pdp.core.step import NOTHING, Fault, Message, Output, Send, Step
 from p2pdp.protocols.contract import Start
-from p2pdp.protocols.decision import COLLECTED, SURVIVORS
+from p2pdp.protocols.decision import COLLECTED, SURVIVORS, Deciding
 from p2pdp.protocols.gossip.plan import ACTIVATIONS
-from p2pdp.services.bootstrap import PROGRESS, Bootstrap, Deciding, Opening
+from p2pdp.services.bootstrap import PROGRESS, Bootstrap, Opening
 from tests.support.service_steps import DRAWS, PATIENCE_S, READY_S, sent
 
 
@@ -281,6 +281,21 @@ def test_who_answers_nothing_of_what_it_is_asked_is_out_after_three_patiences() 
     assert bootstrap.wake(4 * PATIENCE_S - 0.1, DRAWS).outputs == ()
     assert sent(bootstrap.wake(4 * PATIENCE_S, DRAWS))[-1] == (2, messages.OUT, 2, b"signed 2")
     assert bootstrap.out == [1, 2]
+
+
+def test_while_the_curator_is_silent_nobody_is_out_for_an_answer_since_the_result_may_be_out() -> None:
+    bootstrap = going()
+    put_out(bootstrap, 1, now_s=0.0)
+    for user in (0, CURATOR):
+        hears(bootstrap, user, messages.SEEN, 1, [], [], now_s=PATIENCE_S)
+    assert sent(bootstrap.wake(3 * PATIENCE_S, DRAWS)) == [(2, messages.PROBE)]
+    hears(bootstrap, BOOTSTRAP, messages.SILENT, CURATOR, now_s=3.5 * PATIENCE_S)
+    assert bootstrap.wake(4 * PATIENCE_S, DRAWS).outputs == ()
+    assert bootstrap.wake(4.5 * PATIENCE_S, DRAWS).outputs == (Output(messages.BLOCKED, (CURATOR,)),)
+    assert bootstrap.wake(5 * PATIENCE_S, DRAWS) == Step(wake_at_s=6 * PATIENCE_S)
+    hears(bootstrap, BOOTSTRAP, messages.SPARED, CURATOR, now_s=5.5 * PATIENCE_S)
+    assert bootstrap.wake(6 * PATIENCE_S - 0.1, DRAWS).outputs == ()
+    assert sent(bootstrap.wake(6 * PATIENCE_S, DRAWS))[-1] == (2, messages.OUT, 2, b"signed 2"), "it was not done"
 
 
 def test_who_answers_late_but_in_order_stays() -> None:

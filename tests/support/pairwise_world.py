@@ -17,11 +17,11 @@ from p2pdp.core.messages import ALIVE, BLOCKED, SILENT
 from p2pdp.core.step import Message, Step
 from p2pdp.files.data import load_data
 from p2pdp.files.spec import parse_spec
-from p2pdp.protocols.decision import SURVIVORS, Survivors
+from p2pdp.protocols.decision import SURVIVORS, Deciding, Survivors
 from p2pdp.protocols.pairwise.plan import PAIR_KEY, SEEDS, Gone, Owners
 from p2pdp.protocols.participant import Participant
 from p2pdp.protocols.run_plan import RunPlan, plan_run
-from p2pdp.services.bootstrap import Bootstrap, Deciding
+from p2pdp.services.bootstrap import Bootstrap
 from p2pdp.services.curator import Curator
 from tests.support.walk_world import SeededDraws
 
