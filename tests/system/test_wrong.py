@@ -21,7 +21,7 @@ from tests.support.launched import ROLES, Launched, complete, judge_folder, wait
 from tests.support.netns import Network
 
 LISTENING = "0A"
-GUARD_S = 60.0
+GUARD_S = 240.0
 NODES = 5
 VICTIM = 2
 UNDER_WAY = (50,)  # frames
