@@ -112,7 +112,7 @@ def test_more_strangers_than_there_is_room_for_cost_bounded_memory(tmp_path: Pat
     """Each says that a large frame comes, and sends nearly all of it."""
     nearly = called(VICTIM) + STRANGER_FRAME_BYTES_MAX.to_bytes(4, "big") + bytes(STRANGER_FRAME_BYTES_MAX - 100)
     held_bytes = STRANGERS_MAX * STRANGER_FRAME_BYTES_MAX
-    with begun(tmp_path, 6000, 50, 300) as run, ExitStack() as strangers:
+    with begun(tmp_path, 4000, 50, 300) as run, ExitStack() as strangers:
         with paused(run):
             process = run.children()[VICTIM]
             port, before = listening_port(process), peak_bytes(process)
@@ -136,7 +136,7 @@ def test_frames_that_are_replayed_to_whom_they_were_for_change_nothing(tmp_path:
         networks(1) as network,
         network.hosts[0].inside(),
         Capture(network.hosts[0]) as capture,
-        begun(tmp_path, 6000, 50, 300) as run,
+        begun(tmp_path, 4000, 50, 300) as run,
     ):
         with paused(run):
             run.kill(1)
