@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 from p2pdp.bench import hops as benched
 from p2pdp.bench.hops import bench_hops
 from p2pdp.core.errors import UsageError
+from tests.support.launched import wait_for
 
 
 def stretch(seconds: float) -> dict[str, float]:
@@ -71,7 +72,7 @@ rows = load_data(run.spec, 4).user
 
 
 def script(text: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", HEAD + text], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([sys.executable, "-c", HEAD + text], capture_output=True, text=True, timeout=240, check=False)
 
 
 def test_each_kind_is_measured_in_turn_and_once_more_for_warming_up() -> None:
@@ -130,7 +131,7 @@ LONG = HEAD.replace("40", "100000")
 def test_a_host_that_fails_on_its_way_ends_the_benchmark(who: str, how: str, reason: str) -> None:
     """It has no answer to give, and everybody else waits for its token."""
     text = LONG + HOOKED.replace("WHO", repr(who)).replace("HOW", how)
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=240, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     said, group = done.stdout.rsplit("\n", 2)[:2]
     assert reason in said
@@ -141,20 +142,18 @@ def test_nobody_is_left_when_the_one_who_asked_is_killed() -> None:
     endless = HEAD.replace("40", "100000000") + (
         "print(os.getpgid(0), flush=True)\nhops.measure_hops(run, rows, tokens=1, hops=100000000, pairs=1)"
     )
-    until_s = time.monotonic() + 30
     command = [sys.executable, "-c", endless]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         assert process.stdout is not None
         group = int(process.stdout.readline())
-        while len(members(group)) < 6 and time.monotonic() < until_s:
-            time.sleep(0.05)
-        process.kill()
-    while members(group) and time.monotonic() < until_s:
-        time.sleep(0.05)
-    left = members(group)
-    if left:
-        os.killpg(group, signal.SIGKILL)
-    assert left == []
+        try:
+            wait_for(lambda: len(members(group)) >= 6, "all are there")
+            process.kill()
+            process.wait()
+            wait_for(lambda: members(group) == [], "nobody is left")
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
 
 
 def members(group: int) -> list[int]:

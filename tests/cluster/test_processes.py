@@ -23,7 +23,7 @@ def ends(*bodies, lifeline=None):
 
 
 def script(text: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", HEAD + text], capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run([sys.executable, "-c", HEAD + text], capture_output=True, text=True, timeout=240, check=False)
 
 
 def test_two_children_never_draw_alike() -> None:

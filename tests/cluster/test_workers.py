@@ -38,7 +38,7 @@ def _gone(process: int, within_s: float = 60.0) -> bool:
 def test_calls_are_answered_in_other_processes_with_one_thread_each() -> None:
     with processes(2) as executor:
         futures = [executor.submit(_self, {"n": n}) for n in range(6)]
-        found = [future.result(60) for future in futures]
+        found = [future.result(240) for future in futures]
     assert [one["n"] for one in found] == list(range(6))
     used = {one["process"] for one in found}
     assert os.getpid() not in used
@@ -66,21 +66,21 @@ def test_a_worker_that_is_killed_costs_one_call() -> None:
     with processes(1) as executor:
         killed, after = executor.submit(_die, {}), executor.submit(_self, {"n": 1})
         with pytest.raises(NotReady, match="signal 9"):
-            killed.result(60)
-        assert after.result(60)["n"] == 1
+            killed.result(240)
+        assert after.result(240)["n"] == 1
 
 
 def test_an_interpreter_is_replaced_after_many_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "CALLS_MAX", 2)
     with processes(1) as executor:
         futures = [executor.submit(_self, {}) for _ in range(4)]
-        used = [future.result(60)["process"] for future in futures]
+        used = [future.result(240)["process"] for future in futures]
     assert used[0] == used[1] != used[2] == used[3]
 
 
 def test_what_is_under_way_ends_with_the_pool() -> None:
     with processes(1) as executor:
-        process = executor.submit(_self, {}).result(60)["process"]
+        process = executor.submit(_self, {}).result(240)["process"]
         under_way, waiting = executor.submit(_sleep, {}), executor.submit(_self, {})
         while not under_way.running():
             time.sleep(0.01)
@@ -102,8 +102,8 @@ def test_a_pool_may_be_shut_down_as_others_are() -> None:
 def test_workers_end_with_a_parent_that_is_killed() -> None:
     script = (
         "from p2pdp.cluster.workers import Workers\nfrom tests.cluster.test_workers import _self, _sleep\n"
-        "w = Workers(1)\nprint(w.submit(_self, {}).result(60)['process'], flush=True)\n"
-        "w.submit(_sleep, {}).result(60)\n"
+        "w = Workers(1)\nprint(w.submit(_self, {}).result(240)['process'], flush=True)\n"
+        "w.submit(_sleep, {}).result(240)\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", script], cwd=TOP, stdout=subprocess.PIPE, text=True)
     with parent:

@@ -38,7 +38,7 @@ for name in sys.argv[1:]:
 def fresh(script: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a script in an interpreter that has imported nothing of ours yet."""
     return subprocess.run(
-        [sys.executable, "-c", script, *arguments], cwd=TOP, capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", script, *arguments], cwd=TOP, capture_output=True, text=True, check=False, timeout=240
     )
 
 

@@ -126,7 +126,7 @@ async def test_what_ends_the_body_ends_it_after_a_last_beat() -> None:
     assert len(beats) == 1
 
 
-GUARD_S = 20.0
+GUARD_S = 240.0
 
 
 def test_the_work_is_done_after_the_last_nudge_however_often_somebody_nudges() -> None:

@@ -77,7 +77,7 @@ async def test_roles_that_have_finished_are_not_started_again(tmp_path: Path) ->
 
 
 async def test_roles_for_which_nobody_comes_end_when_the_run_expires(tmp_path: Path) -> None:
-    job = job_in(tmp_path / "run", soon())
+    job = job_in(tmp_path / "run", soon())  # if not sooner, on a machine that stands still
     with bound() as listening, pytest.raises(Expired, match="before it had ended"):
         await roles_main(job, alone(listening), -1)()
     assert not list(job.folder.rglob(RUN_KEY_FILE))

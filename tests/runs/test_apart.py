@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +13,10 @@ import numpy as np
 import pytest
 
 import p2pdp
+from tests.support.launched import wait_for
 from tests.support.small import contents
+from tests.support.sources import TOP
+from tests.support.standing import standing, stopped
 
 SECTIONS: dict[str, Any] = {
     "run": {"protocol": "walk.sum", "nodes": 4},
@@ -18,6 +25,8 @@ SECTIONS: dict[str, Any] = {
     "noise": {"mechanism": "gaussian", "sigma": 2.0},
     "data": {"kind": "uniform", "clip": [0, 5000]},
 }
+LAPS = 300
+STANDING = "import sys; from tests.support.launch import module; module(*sys.argv[1:])"
 ODD = [4711.25, 4712.25, 4713.25, 4714.25]
 
 
@@ -51,18 +60,25 @@ async def test_errors_there_are_errors_here(tmp_path: Path) -> None:
         await p2pdp.run_async(p2pdp.spec(SECTIONS, **{"run.seed": 3}), tmp_path / "out", data=ODD)
 
 
-async def test_a_cancelled_run_can_be_resumed(tmp_path: Path) -> None:
-    place, enrolled = tmp_path / "run", asyncio.Event()
-    spec = p2pdp.spec(SECTIONS, **{"walk.laps": 3000})
-    going = asyncio.create_task(
-        p2pdp.run_async(spec, place, on_event=lambda told: enrolled.set() if told["event"] == "enrolled" else None)
-    )
-    await asyncio.wait_for(enrolled.wait(), 60)
+async def test_a_cancelled_run_can_be_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of its processes stands still until then."""
+    place, program, me = tmp_path / "run", tmp_path / "python", 2
+    wishes = json.dumps({"stands": [str(tmp_path), me, 50]})
+    program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -c '{STANDING}' '{wishes}' \"$2\"\n")
+    program.chmod(0o755)
+    spec = p2pdp.spec(SECTIONS, **{"walk.laps": LAPS})
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", str(program))
+        patch.setenv("PYTHONPATH", str(TOP))
+        going = asyncio.create_task(p2pdp.run_async(spec, place))
+        told = standing(tmp_path, me, 0)
+        await asyncio.to_thread(wait_for, lambda: going.done() or stopped(told), "one of them stands still")
     going.cancel()
+    os.kill(int(told.read_text()), signal.SIGCONT)
     with pytest.raises(asyncio.CancelledError):
         await going
     assert not (place / "result.json").exists()
-    assert (await p2pdp.resume_async(place)).hops == 4 * 3000
+    assert (await p2pdp.resume_async(place)).hops == 4 * LAPS
 
 
 async def test_a_thread_may_not_run(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from tests.support.runs import ring
 if TYPE_CHECKING:
     import pytest
 
-WAIT_S = 60.0
+WAIT_S = 240.0
 TEXT = complete(4, 40)
 
 

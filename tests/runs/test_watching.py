@@ -27,7 +27,7 @@ def first(now_s: float) -> Status:
 def asked(url: str, token: str | None = None) -> Any:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - our own server's
-    with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310 - same
+    with urllib.request.urlopen(request, timeout=240) as answer:  # noqa: S310 - same
         return json.load(answer)
 
 

@@ -37,7 +37,7 @@ class Postgres:
         command = [str(self._programs / name), *arguments]
         if os.getuid() == 0:  # it refuses to be run by root
             command = ["runuser", "-u", "postgres", "--", *command]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self._place, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self._place, timeout=240)
         assert done.returncode == 0, (name, done.stdout, done.stderr)
 
     def make(self) -> None:

@@ -19,6 +19,7 @@ import importlib
 import json
 import os
 import resource
+import runpy
 import signal
 import sys
 from dataclasses import replace
@@ -115,6 +116,12 @@ def spawned_process(wishes: str, *arguments: str) -> NoReturn:
 def command(wishes: str) -> int:
     _in_time(json.loads(wishes))
     return command_line()
+
+
+def module(wishes: str, name: str) -> None:
+    """As `python -m name`."""
+    _in_time(json.loads(wishes))
+    runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 
 def main(verb: str, *given: str) -> int:

@@ -33,7 +33,7 @@ class End:
         return await self.client.enter(TOPIC + self.name)
 
     async def until(self, happened: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(240):
             while not happened():
                 self._news.clear()
                 await self._news.wait()

@@ -70,9 +70,9 @@ def test_skeletons_that_are_sealed_to_the_auditor_tell_it_as_much_and_the_curato
 
 
 def test_a_node_that_is_killed_comes_back_at_another_port(tmp_path: Path) -> None:
-    with Across(tmp_path, complete(4, 6000), 4) as run:
+    with Across(tmp_path, complete(4, 2000), 4) as run:
         bootstrap = run.bootstrap()
-        nodes = run.all_nodes(*SHARED, stands={2: [UNDER_WAY], 0: [10 * UNDER_WAY]})
+        nodes = run.all_nodes(*SHARED, stands={2: [UNDER_WAY], 0: [4 * UNDER_WAY]})
         for victim in (2, 0):
             run.stands(victim)
             nodes[victim].kill()
@@ -85,7 +85,7 @@ def test_a_node_that_is_killed_comes_back_at_another_port(tmp_path: Path) -> Non
 
 
 def test_bootstrap_is_killed_and_a_ring_goes_on(tmp_path: Path) -> None:
-    with Across(tmp_path, ring(3, 1000), 3) as run:
+    with Across(tmp_path, ring(3, 500), 3) as run:
         bootstrap = run.bootstrap()
         nodes = run.all_nodes("--keep-private", stands={0: [UNDER_WAY]})
         run.stands(0)
@@ -102,7 +102,7 @@ def test_bootstrap_is_killed_and_a_ring_goes_on(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_node_goes_on_and_keeps_what_its_owner_wants(tmp_path: Path) -> None:
-    with Across(tmp_path, complete(3, 2000), 3) as run:
+    with Across(tmp_path, complete(3, 1000), 3) as run:
         bootstrap = run.bootstrap()
         nodes = [run.node(0), run.node(1, "--keep-private", stands=[UNDER_WAY])]
         nodes[1].wait_until_said("offers this run")
@@ -124,7 +124,7 @@ def test_an_interrupted_node_goes_on_and_keeps_what_its_owner_wants(tmp_path: Pa
 
 
 def test_a_node_that_is_silent_for_too_long_learns_that_it_is_out(tmp_path: Path) -> None:
-    text = complete(4, 2500).replace("patience_s = 6", "patience_s = 3")
+    text = complete(4, 1200).replace("patience_s = 6", "patience_s = 3")
     with Across(tmp_path, text, 4) as run:
         bootstrap = run.bootstrap()
         nodes = run.all_nodes(*SHARED, stands={3: [UNDER_WAY]})

@@ -85,7 +85,7 @@ def cut_in_the_middle(run: Hosted, user: int) -> tuple[Command, list[Command]]:
 
 @pytest.mark.parametrize("given_up", [False, True], ids=["the same connections go on", "new ones are made"])
 def test_a_cable_breaks_for_seconds_and_heals(tmp_path: Path, network: Network, *, given_up: bool) -> None:
-    run = Hosted(tmp_path, network, patient(complete(NODES, 2000)), NODES)
+    run = Hosted(tmp_path, network, patient(complete(NODES, 1000)), NODES)
     bootstrap, nodes = cut_in_the_middle(run, 2)
     host = run.host_of(2)
     stuck = set(connections(host))
@@ -105,7 +105,7 @@ def test_a_cable_breaks_for_seconds_and_heals(tmp_path: Path, network: Network, 
 def test_who_is_cut_off_for_too_long_is_out_and_learns_it_when_the_cable_heals(
     tmp_path: Path, network: Network
 ) -> None:
-    run = Hosted(tmp_path, network, patient(complete(NODES - 1, 2000), 3), NODES - 1)
+    run = Hosted(tmp_path, network, patient(complete(NODES - 1, 1000), 3), NODES - 1)
     gone = 2
     assert run.together(gone) == [gone]
     bootstrap, nodes = cut_in_the_middle(run, gone)

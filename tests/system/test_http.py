@@ -37,7 +37,7 @@ def get(url: str, authorization: str | None = None) -> tuple[int, str]:
     headers = {} if authorization is None else {"Authorization": authorization}
     request = urllib.request.Request(url, headers=headers)  # noqa: S310 - our own server's
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - same
+        with urllib.request.urlopen(request, timeout=240) as answer:  # noqa: S310 - same
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:
@@ -107,7 +107,7 @@ def see_the_report(browser: str, url: str, place: Path) -> None:
         "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--enable-logging=stderr",
         f"--user-data-dir={place / 'profile'}", "--dump-dom", url,
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     assert complaints(done) == []
     for part in ('id="summary"', 'id="claims"', "</footer>\n</body></html>"):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
 from p2pdp.index.store import Index
-from tests.support.across import SHARED, Across
+from tests.support.across import SHARED, Across, Started
 from tests.support.databases import WHY_NOT, postgres, programs
 from tests.support.index_rows import dump
 from tests.support.launched import complete, wait_for
 from tests.support.missing import missing
+from tests.support.standing import state_of
 
 
 def listed(run: Across, *arguments: str) -> dict[str, Any]:
@@ -25,7 +27,7 @@ def test_a_run_is_in_its_index_while_it_lives_and_deleting_that_loses_nothing(tm
         nodes = [run.node(0, *SHARED), run.node(1, *SHARED)]
         index = Index(f"sqlite:///{file}")
         wait_for(lambda: len(dump_or_nothing(index).get("p2pdp_participants", ())) == 2, "two are in the index")
-        file.unlink()
+        unlink_between_writes(bootstrap, file)
         nodes.append(run.node(2, *SHARED))
         result = bootstrap.document()
         for node in nodes:
@@ -40,6 +42,16 @@ def test_a_run_is_in_its_index_while_it_lives_and_deleting_that_loses_nothing(tm
         file.unlink()
         assert listed(run, "boot")["written"] == [result["run_id"]]
         assert dump(index) == whole
+
+
+def unlink_between_writes(writer: Started, file: Path) -> None:
+    """SQLite takes a journal that is left for that of the file which is made next."""
+    while file.exists():
+        writer.process.send_signal(signal.SIGSTOP)
+        wait_for(lambda: state_of(writer.process.pid)[:1] == ["T"], "nobody writes")
+        if not file.with_name(f"{file.name}-journal").exists():
+            file.unlink()
+        writer.go_on()
 
 
 def dump_or_nothing(index: Index) -> dict[str, list[tuple[object, ...]]]:

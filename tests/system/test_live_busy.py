@@ -73,7 +73,7 @@ def test_a_flood_of_questions_about_silence_fills_no_disk_and_puts_nobody_out(tm
 def test_a_pack_that_stands_still_until_it_is_called_silent_is_spared_when_it_is_back(tmp_path: Path) -> None:
     """Bootstrap stands still then, so that the pack is back in time however slow this test is."""
     pack = [3, 4, 5]
-    text = complete(9, 10_000).replace(*SHORT)
+    text = complete(9, 4000).replace(*SHORT)
     with Launched(tmp_path, text, (4, UNDER_WAY), nodes_per_process=PACK, silent=[str(tmp_path), *pack]) as run:
         process = run.stands()
         children = run.children()
@@ -88,7 +88,7 @@ def test_a_pack_that_stands_still_until_it_is_called_silent_is_spared_when_it_is
 
 
 def test_packs_that_are_killed_on_a_busy_machine_come_back(tmp_path: Path) -> None:
-    with Launched(tmp_path, complete(9, 10_000).replace(*SHORT), (1, UNDER_WAY), nodes_per_process=PACK) as run:
+    with Launched(tmp_path, complete(9, 4000).replace(*SHORT), (1, UNDER_WAY), nodes_per_process=PACK) as run:
         process = run.stands()
         with hogs(HOGS):
             run.kill(4)
@@ -101,7 +101,7 @@ def test_packs_that_are_killed_on_a_busy_machine_come_back(tmp_path: Path) -> No
 
 def test_bootstrap_that_stood_still_for_long_puts_nobody_out(tmp_path: Path) -> None:
     """Users go on without it; what they said meanwhile is read first, and patience begins where it was."""
-    text = complete(5, 15_000).replace("patience_s = 6", "patience_s = 3")
+    text = complete(5, 8000).replace("patience_s = 6", "patience_s = 3")
     with Launched(tmp_path, text, (BOOTSTRAP, ALL_BEGAN)) as run:
         roles = run.stands()
         time.sleep(STOPPED_S)

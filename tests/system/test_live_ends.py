@@ -31,7 +31,7 @@ def resumed(place: Path) -> None:
     ids=["SIGTERM", "Ctrl-C", "SIGTERM to all"],
 )
 def test_an_interrupted_run_is_resumed(tmp_path: Path, number: int, *, to_all: bool) -> None:
-    with Launched(tmp_path, complete(6, 4000), (2, UNDER_WAY)) as run:
+    with Launched(tmp_path, complete(6, 1200), (2, UNDER_WAY)) as run:
         user = run.stands()
         if to_all:
             os.killpg(run.process.pid, number)
@@ -60,7 +60,7 @@ def test_an_interruption_at_any_moment_is_resumed(tmp_path: Path) -> None:
 
 
 def test_processes_end_when_their_launcher_is_killed(tmp_path: Path) -> None:
-    with Launched(tmp_path, complete(6, 4000), (2, UNDER_WAY)) as run:
+    with Launched(tmp_path, complete(6, 1200), (2, UNDER_WAY)) as run:
         user = run.stands()
         run.process.kill()
         run.process.wait()
@@ -100,7 +100,7 @@ def test_a_finished_run_gives_its_result_again(tmp_path: Path) -> None:
 
 
 def test_a_child_that_is_asked_to_end_is_started_again(tmp_path: Path) -> None:
-    with Launched(tmp_path, complete(4, 3000), (2, UNDER_WAY)) as run:
+    with Launched(tmp_path, complete(4, 1000), (2, UNDER_WAY)) as run:
         user, children = run.stands(), run.children()
         for who in (ROLES, 1):
             os.kill(children[who], signal.SIGTERM)

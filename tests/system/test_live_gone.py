@@ -17,7 +17,7 @@ QUICK = "patience_s = 6", "patience_s = 3"
 UNDER_WAY = 50  # frames
 
 
-@pytest.mark.parametrize("text", [complete(6, 4000), sparse(8, 3000)], ids=["complete", "sparse"])
+@pytest.mark.parametrize("text", [complete(6, 1500), sparse(8, 1500)], ids=["complete", "sparse"])
 def test_the_others_go_round_a_node_that_never_returns(tmp_path: Path, text: str) -> None:
     with Launched(tmp_path, text.replace(*QUICK), (3, UNDER_WAY), mortal=[3]) as run:
         os.kill(run.stands(), signal.SIGKILL)
@@ -36,7 +36,7 @@ def test_the_others_go_round_a_node_that_never_returns(tmp_path: Path, text: str
 
 def test_the_holder_of_the_token_never_returns_and_others_crash_meanwhile(tmp_path: Path) -> None:
     gone = 4
-    with Launched(tmp_path, complete(6, 4000).replace(*QUICK), (gone, UNDER_WAY), mortal=list(range(6))) as run:
+    with Launched(tmp_path, complete(6, 1500).replace(*QUICK), (gone, UNDER_WAY), mortal=list(range(6))) as run:
         os.kill(run.stands(), signal.SIGKILL)  # with a token that it has not read, or that comes to it next
         run.kill(ROLES)
         assert run.completes()["missing"] == [gone]
@@ -44,7 +44,7 @@ def test_the_holder_of_the_token_never_returns_and_others_crash_meanwhile(tmp_pa
 
 
 def test_a_node_that_is_out_comes_back_learns_it_and_leaves(tmp_path: Path) -> None:
-    with Launched(tmp_path, complete(5, 4000).replace(*QUICK), (2, UNDER_WAY)) as run:
+    with Launched(tmp_path, complete(5, 1500).replace(*QUICK), (2, UNDER_WAY)) as run:
         child = run.stands()
         wait_for(lambda: not run.running or run.excluded() == [2], "the silent node is out")
         with suppress(ProcessLookupError):
@@ -55,7 +55,7 @@ def test_a_node_that_is_out_comes_back_learns_it_and_leaves(tmp_path: Path) -> N
 
 
 def test_a_ring_cannot_go_round_says_so_and_goes_on_when_the_node_is_back(tmp_path: Path) -> None:
-    with Launched(tmp_path, ring(4, 2500).replace(*QUICK), (2, UNDER_WAY), mortal=[2]) as run:
+    with Launched(tmp_path, ring(4, 300).replace(*QUICK), (2, UNDER_WAY), mortal=[2]) as run:
         os.kill(run.stands(), signal.SIGKILL)
         assert run.end() == 3
         assert run.error == "user 2 is gone, and a ring cannot go round"

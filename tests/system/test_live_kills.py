@@ -46,7 +46,7 @@ def test_random_nodes_are_killed(tmp_path: Path, seed: int) -> None:
         assert run.count("restarted") >= len(STOPS)
 
 
-@pytest.mark.parametrize("text", [ring(6, 800), complete(6, 5000)], ids=["ring", "complete"])
+@pytest.mark.parametrize("text", [ring(6, 500), complete(6, 3000)], ids=["ring", "complete"])
 def test_the_holder_of_the_token_is_killed(tmp_path: Path, text: str) -> None:
     """While a process stands still, it holds the token, or soon has it before it, unread."""
     with Launched(tmp_path, text, (2, *STOPS)) as run:
@@ -56,7 +56,7 @@ def test_the_holder_of_the_token_is_killed(tmp_path: Path, text: str) -> None:
             run.wait_for_everybody()
             goes_on(process)
         for _ in range(8):
-            run.wait_for_progress(30_000)
+            run.wait_for_progress(15_000)
             if run.running:
                 run.kill(run.holder())
         judged(run)
@@ -64,7 +64,7 @@ def test_the_holder_of_the_token_is_killed(tmp_path: Path, text: str) -> None:
 
 
 def test_bootstrap_and_curator_are_killed_from_their_first_moment_to_the_last(tmp_path: Path) -> None:
-    with Launched(tmp_path, complete(5, 6000), (1, *STOPS[:1])) as run:  # it does not end before the eighth time
+    with Launched(tmp_path, complete(5, 3000), (1, *STOPS[:1])) as run:  # it does not end before the eighth time
         for _ in range(8):
             wait_for(lambda: not run.running or ROLES in run.children(), "bootstrap and curator are up")
             run.kill(ROLES)
@@ -86,7 +86,7 @@ def test_nodes_are_killed_before_they_have_enrolled(tmp_path: Path) -> None:
 
 
 def test_all_are_killed_at_once(tmp_path: Path) -> None:
-    with Launched(tmp_path, complete(6, 6000), (4, *STOPS[:3])) as run:
+    with Launched(tmp_path, complete(6, 3000), (4, *STOPS[:3])) as run:
         for _ in STOPS[:3]:
             run.stands()
             run.wait_for_everybody()

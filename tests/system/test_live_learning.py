@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -66,6 +67,7 @@ def test_learners_by_gossip_and_bootstrap_are_killed(tmp_path: Path) -> None:
 
 PATIENCE_S = 2.6
 STEP_S = 2.5 * PATIENCE_S
+HERE = os.getpid()
 
 
 class SlowAtFirst(p2pdp.Objective):
@@ -82,7 +84,7 @@ class SlowAtFirst(p2pdp.Objective):
         return np.asarray(2.0 * off @ examples.features / len(examples))
 
     def clipped_gradient(self, model: Floats, examples: Examples, clip: float) -> Floats:
-        if not model.any():
+        if not model.any() and os.getpid() != HERE:  # in a node, and not where baselines are computed
             time.sleep(STEP_S)
         return super().clipped_gradient(model, examples, clip)
 

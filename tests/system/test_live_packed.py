@@ -26,7 +26,7 @@ def proved(folder: Path) -> None:
 def test_processes_of_several_users_are_killed_and_come_back(tmp_path: Path, wish: dict[str, int]) -> None:
     """With the process go all users in it, and whoever has the token; nobody is put out and nothing happens twice."""
     chance = Random(SEED)  # noqa: S311 - nothing is kept secret with it
-    with Launched(tmp_path, complete(7, 12000), (6, UNDER_WAY), **wish) as launched:
+    with Launched(tmp_path, complete(7, 4000), (6, UNDER_WAY), **wish) as launched:
         process = launched.stands()
         children = launched.children()
         together = [user for user in children if children[user] == children[0] and user != ROLES]
@@ -40,7 +40,7 @@ def test_processes_of_several_users_are_killed_and_come_back(tmp_path: Path, wis
             launched.kill(chance.choice([launched.holder(), chance.randrange(7)]))
             launched.wait_for_everybody()
         result = launched.completes()
-        assert (result["missing"], result["hops"]) == ([], 12000)
+        assert (result["missing"], result["hops"]) == ([], 4000)
         assert launched.count("restarted") >= 1
         assert all(said["users"] >= 1 for said in launched.said if said["event"] == "restarted")
         assert launched.count("excluded") == 0
@@ -48,7 +48,7 @@ def test_processes_of_several_users_are_killed_and_come_back(tmp_path: Path, wis
 
 
 def test_a_packed_run_is_interrupted_and_goes_on_with_processes_as_before(tmp_path: Path) -> None:
-    with Launched(tmp_path, ring(6, 2500), (2, UNDER_WAY), nodes_per_process=3) as launched:
+    with Launched(tmp_path, ring(6, 400), (2, UNDER_WAY), nodes_per_process=3) as launched:
         process = launched.stands()
         launched.process.send_signal(signal.SIGINT)
         os.kill(process, signal.SIGCONT)
@@ -57,14 +57,14 @@ def test_a_packed_run_is_interrupted_and_goes_on_with_processes_as_before(tmp_pa
         process = again.stands()
         assert len(set(again.children().values())) == 3  # two of three users each, and the roles
         os.kill(process, signal.SIGCONT)
-        assert again.completes()["hops"] == 15000
+        assert again.completes()["hops"] == 2400
     proved(again.folder)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_all_in_one_process_is_interrupted_or_killed_and_goes_on(tmp_path: Path, number: int) -> None:
     """SIGKILL is for the process of all nodes; the launcher starts it again by itself."""
-    text = complete(5, 6000, 'transport = "memory"')
+    text = complete(5, 2000, 'transport = "memory"')
     with Launched(tmp_path, text, (2, UNDER_WAY)) as launched:
         process = launched.stands()
         assert set(launched.children().values()) == {process}
@@ -78,5 +78,5 @@ def test_all_in_one_process_is_interrupted_or_killed_and_goes_on(tmp_path: Path,
             assert launched.end() == 130
             with Launched(tmp_path) as again:
                 result = again.completes()
-    assert (result["transport"], result["hops"], result["missing"], result["faults"]) == ("memory", 6000, [], {})
+    assert (result["transport"], result["hops"], result["missing"], result["faults"]) == ("memory", 2000, [], {})
     proved(launched.folder)

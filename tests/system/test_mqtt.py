@@ -110,7 +110,7 @@ def test_without_a_broker_it_is_said_what_to_install(tmp_path: Path) -> None:
         "broker.shutil.which = lambda *_, **__: None\nbroker.find_spec = lambda _: None\nsys.exit(main(sys.argv[1:]))"
     )
     command = [sys.executable, "-c", script, "run", str(tmp_path / "spec.toml"), "--out", str(tmp_path / "run")]
-    done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=TOP, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 6
     assert "install mosquitto" in done.stderr
 

@@ -61,8 +61,8 @@ async def _is_kept(broker: object, login: object) -> bool:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
 def test_the_broker_goes_away_in_mid_run_and_comes_back(tmp_path: Path, how: signal.Signals) -> None:
-    with keeping(tmp_path, 3) as kept, Brokered(tmp_path, complete(3, 4000), 3, kept) as run:
-        stops = (UNDER_WAY, 10 * UNDER_WAY)
+    with keeping(tmp_path, 3) as kept, Brokered(tmp_path, complete(3, 1000), 3, kept) as run:
+        stops = (UNDER_WAY, 3 * UNDER_WAY)
         bootstrap, nodes = run.bootstrap(), run.all_nodes(*SHARED, stands={1: stops})
         for stop in range(len(stops)):
             run.stands(1, stop)
@@ -77,8 +77,8 @@ def test_the_broker_goes_away_in_mid_run_and_comes_back(tmp_path: Path, how: sig
 
 
 def test_nodes_and_bootstrap_are_killed_and_come_back(tmp_path: Path) -> None:
-    with keeping(tmp_path, 3) as kept, Brokered(tmp_path, ring(3, 1000), 3, kept) as run:
-        bootstrap, nodes = run.bootstrap(), run.all_nodes(*SHARED, stands={2: [UNDER_WAY], 0: [10 * UNDER_WAY]})
+    with keeping(tmp_path, 3) as kept, Brokered(tmp_path, ring(3, 500), 3, kept) as run:
+        bootstrap, nodes = run.bootstrap(), run.all_nodes(*SHARED, stands={2: [UNDER_WAY], 0: [4 * UNDER_WAY]})
         run.stands(2)
         nodes[2].kill()
         nodes[2] = run.node(2, *SHARED)
@@ -95,7 +95,7 @@ def test_nodes_and_bootstrap_are_killed_and_come_back(tmp_path: Path) -> None:
 
 def test_bootstrap_is_killed_when_nobody_has_anything_to_say_to_it(tmp_path: Path) -> None:
     """Only then nodes do not hear by themselves that it is another process, which does not know where they are."""
-    with keeping(tmp_path, 3) as kept, Brokered(tmp_path, patient(3, 6000), 3, kept) as run:
+    with keeping(tmp_path, 3) as kept, Brokered(tmp_path, patient(3, 1500), 3, kept) as run:
         bootstrap, nodes = run.bootstrap(), run.all_nodes(*SHARED, stands={2: [UNDER_WAY]})
         run.stands(2)  # so that there is a run to come back to
         time.sleep(ASK_S + 1.0)  # acknowledgements have left and everybody knows all addresses; nothing tells of that
@@ -195,7 +195,7 @@ def _readable(place: Path) -> Path:
 
 
 def test_a_foreign_client_with_a_password_disturbs_nobody(tmp_path: Path) -> None:
-    with keeping(tmp_path, 3, ["outsider"]) as kept, Brokered(tmp_path, patient(3, 2000), 3, kept) as run:
+    with keeping(tmp_path, 3, ["outsider"]) as kept, Brokered(tmp_path, patient(3, 1000), 3, kept) as run:
         bootstrap, nodes = run.bootstrap(), run.all_nodes(*SHARED, stands={2: [UNDER_WAY]})
         run.stands(2)
         run_id = JoinToken.from_text((tmp_path / "boot" / "tokens" / "0000.token").read_text()).address.split("/")[3]
@@ -241,7 +241,7 @@ async def _disturb(broker: object, login: object, run_id: str) -> None:
 
 
 def test_who_repeats_what_the_broker_saw_and_ends_calls_disturbs_nobody(tmp_path: Path) -> None:
-    with keeping(tmp_path, 3, ["outsider"]) as kept, Brokered(tmp_path, patient(3, 6000), 3, kept) as run:
+    with keeping(tmp_path, 3, ["outsider"]) as kept, Brokered(tmp_path, patient(3, 1500), 3, kept) as run:
         bootstrap = run.bootstrap()
         run_id = JoinToken.from_text((tmp_path / "boot" / "tokens" / "0000.token").read_text()).address.split("/")[3]
         nodes, seen = asyncio.run(_repeat(kept, run_id, run))

@@ -16,7 +16,7 @@ from tests.support.launched import wait_for
 from tests.support.netns import Host, Network
 from tests.support.sources import TOP
 
-GUARD_S = 60.0
+GUARD_S = 240.0
 PACKETS = 2000
 LATE_S = 0.2
 HOLDERS = """

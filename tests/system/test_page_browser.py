@@ -41,7 +41,7 @@ def look(browser: str, page: Path, *options: str) -> subprocess.CompletedProcess
         "--host-resolver-rules=MAP * ~NOTFOUND", "--enable-logging=stderr",
         f"--user-data-dir={page.parent / 'profile'}", *options, page.as_uri(),
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     return done
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TOP), os.environ.get("PYTHONPATH", "")])}
-WAIT_S = 60.0
+WAIT_S = 240.0
 RUNS = 20
 
 

@@ -21,18 +21,25 @@ from tests.support.torches import digits_here, torch_here
 torch_here()
 
 MODELS = SAMPLES / "models"
-# Who holds torch in memory, of the launcher's children, at each event.
+# Who holds torch in memory: the launcher at each event, and each node and role, which tells at its end.
 WATCHED = """
-import json, os, sys
+import os, sys
 from pathlib import Path
 import p2pdp
+from p2pdp.node.shell import HostShell
 
-def told(event):
-    here = Path("/proc/self/task")
-    pids = [pid for task in here.iterdir() for pid in (task / "children").read_text().split()]
-    maps = [Path(f"/proc/{pid}/maps") for pid in pids]
-    held = [one.parts[2] for one in maps if one.exists() and "libtorch" in one.read_text()]
-    print(json.dumps([event["event"], "torch" in sys.modules, pids, held]), flush=True)
+def tell(who):
+    held = "libtorch" in Path("/proc/self/maps").read_text()
+    os.write(1, f"{who} {'holds' if held else 'without'}\\n".encode())
+
+def ended(shell, folder):
+    tell(folder.name)
+    write_totals(shell, folder)
+
+def told(_event):
+    tell("launcher")
+
+write_totals, HostShell.write_totals = HostShell.write_totals, ended
 
 p2pdp.run(p2pdp.load_spec(sys.argv[1], ["run.nodes=3", "walk.hops=6"]), sys.argv[2], on_event=told)
 """
@@ -54,12 +61,9 @@ def fresh(script: str, *arguments: object) -> str:
 def test_nobody_loads_torch_but_nodes_that_learn(tmp_path: Path) -> None:
     """Neither launcher nor bootstrap and curator while it runs, nor who plans, verifies or audits it afterwards."""
     sample = MODELS / "logistic.toml"
-    events = [json.loads(line) for line in fresh(WATCHED, sample, tmp_path / "run").splitlines()]
-    assert {launcher for _, launcher, _, _ in events} == {False}
-    roles, *_ = next(pids for event, _, pids, _ in events if event == "started")
-    learners = {pid for _, _, _, held in events for pid in held}
-    assert len(learners) == 3
-    assert roles not in learners, "bootstrap and curator, who are started first"
+    told = set(fresh(WATCHED, sample, tmp_path / "run").splitlines())
+    learners = {"0000 holds", "0001 holds", "0002 holds"}
+    assert told == {"launcher without", "bootstrap without", "curator without", *learners}
     assert fresh(AUDITED, tmp_path / "run", sample).split() == ["local", "False"]
     result = json.loads((tmp_path / "run" / "result.json").read_text())
     assert result["scores"]["public_score"] is not None

@@ -15,11 +15,12 @@ from p2pdp.transports.mqtt.client import BrokerError
 from tests.support.mosquitto import PLAIN, Mosquitto, shared_broker
 from tests.support.mqtt_ends import TOPIC, End
 from tests.support.ports import free_port
+from tests.support.transport_worlds import patient
 
 
 def play(story: Callable[[], Awaitable[None]]) -> None:
     for factory in (asyncio.new_event_loop, uvloop.new_event_loop):
-        with asyncio.Runner(loop_factory=factory) as runner:
+        with patient(), asyncio.Runner(loop_factory=factory) as runner:
             runner.run(story())  # type: ignore[arg-type]
 
 
