@@ -241,7 +241,7 @@ def audit(
     if evidence.own is not None:
         raise UsageError(f"{place}: holds one node's view only; an audit needs the skeletons of all")
     root = pinned_key(bootstrap, Path(place))
-    cores = Cores(workers, _by_users(progress, evidence.roster.n) if progress is not None else untold)
+    cores = Cores(workers, _by_users(progress, evidence.roster.n) if progress is not None else untold, ahead=True)
     return audit_evidence(
         evidence, colluders, delta, allow_missing=allow_missing, root=root, cores=cores, notice=notice
     )
@@ -266,7 +266,7 @@ def audit_evidence(
 
     All cores are used without `cores`. A large one that does not fit into memory is refused before it begins.
     """
-    each = cores or Cores(None)
+    each = cores or Cores(None, ahead=True)
     read_together(evidence, each.processes)
     check_memory(evidence, each.processes, notice)
     checked = judge(evidence, root, each)
