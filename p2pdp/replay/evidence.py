@@ -107,7 +107,11 @@ class Evidence:
     @property
     def begun(self) -> list[Peer]:
         """Return the peers whose view has a whole record at least, or is damaged: reading it tells where."""
-        return [peer for peer, ledger in self.views.items() if has_begun(ledger)]
+        return [peer for peer in self.views if self.begins(peer)]
+
+    def begins(self, peer: Peer) -> bool:
+        """Return whether a peer is one of these, without a look at the others."""
+        return peer in self.views and has_begun(self.views[peer])
 
     def recorded(self, peers: Collection[Peer], run: RunPlan | None = None) -> Recorded:
         """Return the views of these peers under a launcher's plan, or that of the roster.

@@ -66,6 +66,10 @@ class Spans:
     raised: int  # views that lost rows by rounding, so that everything counts as disclosed
 
     @property
+    def without_leaks(self) -> Spans:
+        return replace(self, spans=[replace(span, leaks=np.zeros(0)) for span in self.spans])
+
+    @property
     def kept(self) -> float:
         return min((span.kept for span in self.spans), default=1.0)
 
@@ -76,6 +80,16 @@ class Spans:
     @property
     def slack(self) -> float:
         return max((slack_of(span) for span in self.spans), default=0.0)
+
+
+def together(several: Sequence[Spans]) -> Spans:
+    """Return the spans of several blocks of observers as those of one."""
+    return Spans(
+        [span for one in several for span in one.spans],
+        sum(one.proved for one in several),
+        sum(one.deflated for one in several),
+        sum(one.raised for one in several),
+    )
 
 
 class GossipViews:
