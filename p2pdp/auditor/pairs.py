@@ -1,4 +1,4 @@
-"""What is kept of all pairs of many users, from blocks of observers: so memory grows with users and not with pairs.
+"""Pairs of many users, looked at in blocks of observers, so that memory grows with users and not with pairs.
 
 Up to `HELD_MAX` users every account holds matrices of all pairs. With more, claims and pages need the largest and the
 smallest value, means and counts, which are exact here too. They do not depend on the number of processes.
