@@ -81,6 +81,21 @@ def test_a_transcript_is_made_ahead_once_and_what_does_not_follow_is_left_to_who
         _ = other.transcript
 
 
+def test_one_ledger_is_looked_at_without_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    evidence = quiet(RING).evidence
+    looked_at: list[object] = []
+
+    def counting(ledger: object) -> bool:
+        looked_at.append(ledger)
+        return True
+
+    monkeypatch.setattr("p2pdp.replay.evidence.has_begun", counting)
+    assert evidence.begins(CURATOR)
+    assert not evidence.begins(99)
+    assert looked_at == [evidence.views[CURATOR]]
+    assert evidence.begun == list(evidence.views)
+
+
 def test_other_views_are_parsed_and_the_rest_is_not_parsed_again(tmp_path: Path) -> None:
     evidence = read_evidence(recorded(tmp_path, RING))
     curator, user = evidence.contents(CURATOR), evidence.contents(1)
