@@ -255,21 +255,21 @@ def audit(
     progress: Progress | None = None,
     bootstrap: str | Path | None = None,
     workers: int | None = None,
+    pairs: bool = False,
 ) -> Audited:
     """Return how much every observer of a run could have learned, from skeletons alone. Nothing is written.
 
-    `folder` is a run's folder or a file made by `export`.
-    Raises `VerificationFailed` where ledgers are altered, missing or never closed; with `allow_missing`, where
-    they are only missing or never closed, claims for observers whose rows are complete and refuses the others
-    by name. `colluders` and `delta` are those of the spec where they are not given. `key` is the file of the auditor's
-    key, where skeletons are sealed to it; without it they count as missing. `progress` is told how many users were
-    looked at, and how many there are; verification and each step of an account begin anew. `bootstrap` is the public
-    key of the bootstrap whose run it must be, as in `verify`. Long work is shared by at most `workers` processes forked
-    for it: by default one a core, or one where the caller has threads. Their number changes no bit of the answer.
+    `folder` is a run's folder or a file made by `export`. Raises `VerificationFailed` where ledgers are altered,
+    missing or never closed; with `allow_missing`, where they are only missing or never closed, claims for observers
+    whose rows are complete and refuses others by name. `colluders` and `delta` are the spec's where not given. `key`
+    is the file of the auditor's key, where skeletons are sealed to it; without it they count as missing. `progress` is
+    told how many users were looked at, of how many; each step begins anew. `bootstrap` is as in `verify`. Long work is
+    shared by at most `workers` processes, which changes no bit of the answer: by default one a core, or one where the
+    caller has threads. With `pairs` all pairs are held, else above some thousands of users `totals` only.
     """
     from p2pdp.runs.audit import audit as judge
 
-    given: Any = {"allow_missing": allow_missing, "key": key, "progress": progress, "workers": workers}
+    given: Any = {"allow_missing": allow_missing, "key": key, "progress": progress, "workers": workers, "pairs": pairs}
     return judge(folder, colluders, delta, bootstrap=bootstrap, **given)
 
 

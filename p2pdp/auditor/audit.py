@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from p2pdp.auditor.claims import added, claims_with_broker, cost_of, left_of, refusals_with_broker
 from p2pdp.auditor.context import AccountResult, AuditContext
+from p2pdp.auditor.pairs import PairTotals
 from p2pdp.core.arrays import Each, Floats, one_by_one
 from p2pdp.core.claims import Claim, Conditioning, Refusal
 from p2pdp.core.errors import Refused, UsageError
@@ -30,6 +31,7 @@ class Audit:
     published: Floats | None = None  # the leak of each pair as a paper prints it
     variation: Floats | None = None  # total variation of each pair, given what `epsilon` is given
     epsilon_coalition: Floats | None = None
+    totals: PairTotals | None = None  # in place of pairs that were not held
 
 
 def audit_run(
@@ -39,17 +41,19 @@ def audit_run(
     delta: float,
     colluders: Sequence[Peer],
     each: Each = one_by_one,
+    *,
+    in_blocks: bool = False,
 ) -> Audit:
     """Return the claims of a verified run. Observers in `incomplete`, whose rows are not all here, are refused.
 
-    `each` computes what all observers learned.
+    `each` computes what all observers learned; with `in_blocks` pairs are not held.
     """
     if not 0.0 < delta < 1.0:
         raise UsageError("delta must be between 0 and 1")
     _check_colluders(run, colluders)
     cost = cost_of(run.spec)
     views, transcript = recorded.views, recorded.transcript
-    context = AuditContext(run, views, transcript, incomplete, left_of(delta, cost), colluders, each)
+    context = AuditContext(run, views, transcript, incomplete, left_of(delta, cost), colluders, each, in_blocks)
     analysis = run.protocol.analysis()
     findings = [account(context) for account in analysis.accounts()]
     if any(finding.claims for finding in findings):
@@ -67,7 +71,10 @@ def audit_run(
     coalition = exact.mu_coalition, exact.leak_coalition
     pooled = exact.epsilon_coalition
     rest = (exact.published, variation, pooled if pooled is None or cost is None else pooled + cost.epsilon)
-    return Audit(claims, refusals, exact.mu, exact.leak, epsilon, conditioning, *coalition, *rest)
+    totals = next((one.totals for one in findings if one.totals is not None), None)
+    if totals is not None and cost is not None:
+        totals = totals.with_cost(cost.epsilon)
+    return Audit(claims, refusals, exact.mu, exact.leak, epsilon, conditioning, *coalition, *rest, totals=totals)
 
 
 def _pairs(findings: Sequence[AccountResult]) -> tuple[AccountResult, Conditioning]:

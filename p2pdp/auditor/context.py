@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from p2pdp.core.arrays import Each, Floats, one_by_one
 from p2pdp.core.claims import Claim, Observer, Refusal
@@ -24,6 +24,9 @@ from p2pdp.mechanisms.grid import Grid
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.replay.transcript import Transcript
 from p2pdp.topology.graphs import Graph, complete_graph, graph_of_edges
+
+if TYPE_CHECKING:
+    from p2pdp.auditor.pairs import PairTotals
 
 NOBODY_OUT = "all users take part to the end"
 PUBLIC_ROUTE = "the observer knows the realised path, schedule and graph"
@@ -59,6 +62,7 @@ class AuditContext:
     delta: float
     colluders: Sequence[Peer]
     each: Each = one_by_one  # computes what observers learned
+    in_blocks: bool = False  # whether pairs are looked at in blocks of observers, and not held
 
     @cached_property
     def sensitivity(self) -> float:
@@ -106,6 +110,7 @@ class AccountResult:
     epsilon_coalition: Floats | None = None  # with all that the claim adds
     published: Floats | None = None  # the leak of each pair as a paper prints it
     variation: Floats | None = None  # total variation of each pair, beside `epsilon`
+    totals: PairTotals | None = None  # of pairs that were not held
 
     def add(self, answers: Iterable[Claim | Refusal]) -> None:
         for one in answers:

@@ -17,7 +17,7 @@ that has none of its own, and the oracle of those that have one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -25,6 +25,7 @@ import numpy as np
 
 from p2pdp.auditor.claims import gaussian_claim, members_of, views_of
 from p2pdp.auditor.context import PUBLIC_ROUTE, AccountResult, AuditContext, refused
+from p2pdp.auditor.pairs import Gathering, blocks_of
 from p2pdp.core.arrays import Bools, Floats, Ints
 from p2pdp.core.claims import Claim, Method, Name, Observer
 from p2pdp.core.draws import NO_NOISE, UNIFORM
@@ -221,7 +222,9 @@ def account_of_pairs(
         Observer.PUBLIC: lambda: leaks_of.public().values,
         Observer.NETWORK: lambda: leaks_of.network().values,
     }
-    users = _of_users(context, leaks_of)
+    if context.in_blocks:
+        return _in_blocks(context, leaks_of, claims, method, roles)
+    users = _of_users(context, leaks_of, _at_hand(context))
     views, refusals = views_of(
         context,
         method,
@@ -238,21 +241,68 @@ def account_of_pairs(
     made: list[Claim] = []
     if run.n > 1 and observers:
         made.append(claims.claim(Observer.NODE, mu[:, observers], observers))
-    for observer in (Observer.COALITION, Observer.POOLED, *roles):
-        for name, values in views.get(observer, ()):
-            made.append(claims.claim(observer, claims.mu(values)[:, None], [name]))
-    coalition = next((values for _, values in views.get(Observer.COALITION, ())), None)
-    coalition_mu = None if coalition is None else claims.mu(coalition)
-    scaled, scaled_coalition = _in_sigmas(run, leaks), None if coalition is None else _in_sigmas(run, coalition)
-    finding = AccountResult(made, refusals, mu, scaled, claims.epsilons(mu), coalition_mu, scaled_coalition)
-    if coalition_mu is not None:
-        finding.epsilon_coalition = claims.epsilon_of_each(coalition_mu)
+    finding = AccountResult(made, refusals, mu, _in_sigmas(run, leaks), claims.epsilons(mu))
+    _beside_users(finding, context, claims, views, roles)
     return finding
 
 
-def _of_users(context: AuditContext, leaks_of: PairLeaks) -> dict[Peer, Floats | None]:
-    """Return what each user learned whose view is at hand; None where that is not known."""
-    users = [user for user in range(context.run.n) if context.is_at_hand(user)]
+def _in_blocks(
+    context: AuditContext,
+    leaks_of: PairLeaks,
+    claims: PairClaims,
+    method: str,
+    roles: Mapping[Observer, Callable[[], Floats | None]],
+) -> AccountResult:
+    """Return the same claims without holding pairs."""
+    gathering, users = Gathering(context.run.n, context.delta), _at_hand(context)
+    known: set[Peer] = set()
+    for block in blocks_of(len(users), context.run.n):
+        told = [(user, values) for user, values in _of_users(context, leaks_of, users[block]).items()]
+        there = [(user, values) for user, values in told if values is not None]
+        if there:
+            mu = claims.mu(np.stack([values for _, values in there], axis=1))
+            gathering.add([user for user, _ in there], mu, claims.in_all(mu))
+            known |= {user for user, _ in there}
+
+    def view(members: Sequence[Peer]) -> Floats | None:
+        """Return what colluders saw, and of a user as observer only that it is known."""
+        if tuple(members) == tuple(context.colluders):
+            return leaks_of.nodes(members).values
+        return np.zeros(0) if members[0] in known else None
+
+    views, refusals = views_of(context, method, view, roles, lambda members: leaks_of.curator(members).values)
+    finding = AccountResult(refusals=refusals)
+    if gathering.pairs:
+        stated = claims.stated(Observer.NODE)
+        finding.claims.append(gathering.claim(context.run.protected, method, context.delta, stated))
+        finding.totals = gathering.totals()
+    _beside_users(finding, context, claims, views, roles)
+    return finding
+
+
+def _beside_users(
+    finding: AccountResult,
+    context: AuditContext,
+    claims: PairClaims,
+    views: Mapping[Observer, Sequence[tuple[Name, Floats]]],
+    roles: Iterable[Observer],
+) -> None:
+    """Add the claims about all other observers than single users."""
+    for observer in (Observer.COALITION, Observer.POOLED, *roles):
+        for name, values in views.get(observer, ()):
+            finding.claims.append(claims.claim(observer, claims.mu(values)[:, None], [name]))
+    coalition = next((values for _, values in views.get(Observer.COALITION, ())), None)
+    if coalition is not None:
+        finding.mu_coalition, finding.leak_coalition = claims.mu(coalition), _in_sigmas(context.run, coalition)
+        finding.epsilon_coalition = claims.epsilon_of_each(finding.mu_coalition)
+
+
+def _at_hand(context: AuditContext) -> list[Peer]:
+    return [user for user in range(context.run.n) if context.is_at_hand(user)]
+
+
+def _of_users(context: AuditContext, leaks_of: PairLeaks, users: Sequence[Peer]) -> dict[Peer, Floats | None]:
+    """Return what each of these users learned; None where that is not known."""
 
     def row(place: int) -> Floats:
         values = leaks_of.nodes(users[place : place + 1]).values
@@ -285,13 +335,13 @@ class PairClaims:
         return self._sensitivity * np.sqrt(leaks) * ROUNDED_UP
 
     def epsilons(self, mu: Floats) -> Floats:
-        return epsilons_of(self._delta, self._in_all(mu))
+        return epsilons_of(self._delta, self.in_all(mu))
 
     def epsilon_of_each(self, mu: Floats) -> Floats:
         """Return the epsilon of each user, for one observer."""
-        return epsilon_of_each(self._delta, self._in_all(mu[:, None])[:, 0])
+        return epsilon_of_each(self._delta, self.in_all(mu[:, None])[:, 0])
 
-    def _in_all(self, mu: Floats) -> Floats:
+    def in_all(self, mu: Floats) -> Floats:
         """Return the mu that leaks and rounding have together; `mu` has a row per user."""
         most = self._ceilings[:, None] * ROUNDED_UP
         with np.errstate(invalid="ignore"):
@@ -299,10 +349,14 @@ class PairClaims:
 
     def claim(self, observer: Observer, mu: Floats, names: Sequence[Name]) -> Claim:
         """Return the claim, with what rounding may tell; `mu` has a column for each observer in `names`."""
-        stated = (*self._assumptions, *self._context.shared(observer))
+        stated = self.stated(observer)
         return gaussian_claim(
-            self._context.run.protected, observer, self._method, self._delta, self._in_all(mu), names, stated
+            self._context.run.protected, observer, self._method, self._delta, self.in_all(mu), names, stated
         )
+
+    def stated(self, observer: Observer) -> tuple[str, ...]:
+        """Return what claims about this observer rest on."""
+        return (*self._assumptions, *self._context.shared(observer))
 
 
 def _in_sigmas(run: RunPlan, leaks: Floats) -> Floats:

@@ -118,10 +118,8 @@ def verify(evidence: Evidence, root: bytes | None = None, each: Each = one_by_on
     verification = Verification()
     everybody = _everybody(evidence, verification, root)
     for peer in everybody:  # bootstrap first: it says who is out
-        if peer in evidence.views:
-            contents = _read(evidence, verification, peer, VIEW)
-            if contents is not None:
-                verification.views[peer] = contents
+        if peer in evidence.views and (contents := _read(evidence, verification, peer, VIEW)) is not None:
+            verification.views[peer] = contents
         if peer == BOOTSTRAP:
             verification.excluded = _excluded(evidence, verification)
     for peer in everybody:
@@ -327,7 +325,8 @@ def _replayed(evidence: Evidence, verification: Verification, each: Each) -> Non
     except VerificationFailed as error:
         verification.say(BOOTSTRAP, None, str(error))
         return
-    findings, untold = misvalued_in(evidence, run, whole, verification.private, each)
+    looked_at = each if contradicted else partial(each, meanwhile=evidence.recorded(whole).ahead)
+    findings, untold = misvalued_in(evidence, run, whole, verification.private, looked_at)
     unjudged: list[Peer] = []
     if untold:
         more, unjudged = unfollowed(evidence, run, whole, alone=contradicted or bool(findings))

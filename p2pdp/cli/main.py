@@ -269,6 +269,7 @@ def audit(
             progress=progress,
             bootstrap=bootstrap,
             workers=(os.cpu_count() or 1) if workers is None else workers,
+            pairs=pairs is not None,
         )
     if pairs is not None:
         found.save_pairs(pairs)

@@ -21,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from p2pdp.cluster.pool import Done, Pool
-from p2pdp.core.arrays import Floats, Row
+from p2pdp.core.arrays import Floats, Row, Work
 from p2pdp.core.errors import NotReady, P2pdpError, Refused, RunFailed, UsageError, VerificationFailed
 
 Block = Callable[[int, int], Iterable[Any]]
@@ -92,25 +92,29 @@ def _why_row(done: Done) -> str:
 
 
 class Cores:
-    """An `Each` on several cores; `told` is given how many rows are there, and how many there will be."""
+    """An `Each` on several cores; `told` is given how many rows are there, and how many there will be.
 
-    def __init__(self, workers: int | None, told: Progress = untold) -> None:
+    With `ahead` this process does meanwhile what it is told to: then one fewer computes rows.
+    """
+
+    def __init__(self, workers: int | None, told: Progress = untold, *, ahead: bool = False) -> None:
         self.processes = worker_count(workers)
-        self._told = told
+        self._told, self._ahead = told, ahead
 
-    def __call__(self, count: int, row: Row) -> list[Floats]:
+    def __call__(self, count: int, row: Row, meanwhile: Work | None = None) -> list[Floats]:
         began_s, rows = monotonic(), list[Floats]()
         while len(rows) < count and not self._pays(monotonic() - began_s, len(rows), count):
             rows.append(row(len(rows)))
             self._told(len(rows), count)
 
         if len(rows) < count:
-            rows += self._shared(len(rows), count, row)
+            rows += self._shared(len(rows), count, row, meanwhile if self._ahead else None)
         return rows
 
-    def _shared(self, begin: int, count: int, row: Row) -> list[Floats]:
+    def _shared(self, begin: int, count: int, row: Row, meanwhile: Work | None) -> list[Floats]:
         """Return the rows from `begin` on; each process takes every so many, and keeps its caches."""
-        processes = min(self.processes, count - begin)
+        late = meanwhile is not None  # to read rows, so that processes keep them until then
+        processes = min(self.processes - late, count - begin)
         streams = [_Stream() for _ in range(processes)]
 
         def read(stream: _Stream) -> None:
@@ -122,7 +126,10 @@ class Cores:
         try:
             with Pool(processes) as pool:
                 for place, stream in enumerate(streams):
-                    pool.begin(str(place), partial(stream.tell_all, row, range(begin + place, count, processes)))
+                    numbers = range(begin + place, count, processes)
+                    pool.begin(str(place), partial(stream.tell_all, row, numbers, kept=late))
+                if meanwhile is not None:
+                    meanwhile()
                 while pool.running:
                     _answers_of(pool.next_done({one.reading: partial(read, one) for one in streams}), _why_row)
                 for place, stream in enumerate(streams):
@@ -148,15 +155,24 @@ class _Stream:
         self.rows: list[Floats] = []
         self._told = bytearray()
 
-    def tell_all(self, row: Row, numbers: Iterable[int]) -> dict[str, Any]:
-        """Compute these rows and tell them."""
+    def tell_all(self, row: Row, numbers: Iterable[int], *, kept: bool) -> dict[str, Any]:
+        """Compute these rows and tell them, each at once or all in the end."""
         gc.disable()  # it would touch, and so copy, all that the processes share
+        untold = bytearray()
         for number in numbers:
             data = np.asarray(row(number), dtype=np.float64).tobytes()
-            left = memoryview(_LENGTH.pack(len(data)) + data)
-            while left:
-                left = left[os.write(self._writing, left) :]
+            untold += _LENGTH.pack(len(data)) + data
+            if not kept:
+                untold = self._tell(untold)
+        self._tell(untold)
         return {"answers": []}
+
+    def _tell(self, data: bytearray) -> bytearray:
+        """Write all of the data, and return what is left."""
+        left = memoryview(data)
+        while left:
+            left = left[os.write(self._writing, left) :]
+        return bytearray()
 
     def read(self) -> None:
         """Read what is there, at least a byte."""

@@ -186,6 +186,9 @@ class Analysis:
     tells_pairs = True
     """If true, an audit has a number for each pair of users, in memory too."""
 
+    looks_in_blocks = False
+    """If true, an audit of many users does not hold that in memory, unless it is asked for (`auditor/pairs.py`)."""
+
     worker_bytes = 64 * 1024**2
     """Memory that each process that shares an audit has of its own, at most."""
 

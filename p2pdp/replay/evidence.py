@@ -7,7 +7,8 @@ transcript that replaying them gives.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import INPUTS, Contents, LedgerError, chain_problem
 from p2pdp.ledger.stored import Entries, Ledger, contents_of, has_begun
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
+from p2pdp.replay.findings import NotFollowed
 from p2pdp.wire.codec import unpack_value
 
 if TYPE_CHECKING:
@@ -40,6 +42,15 @@ class Recorded:
         from p2pdp.replay.transcript import replay  # which processes that only read folders do not need
 
         return replay(self.played, dict(self.views))
+
+    @property
+    def ahead(self) -> Callable[[], None] | None:
+        """Return what replays for whoever asks for the transcript next; None where it is there."""
+        return None if "transcript" in vars(self) else self._replay
+
+    def _replay(self) -> None:
+        with suppress(NotFollowed):  # which is found again by whoever asks
+            _ = self.transcript
 
 
 @dataclass(frozen=True)
@@ -96,7 +107,11 @@ class Evidence:
     @property
     def begun(self) -> list[Peer]:
         """Return the peers whose view has a whole record at least, or is damaged: reading it tells where."""
-        return [peer for peer, ledger in self.views.items() if has_begun(ledger)]
+        return [peer for peer in self.views if self.begins(peer)]
+
+    def begins(self, peer: Peer) -> bool:
+        """Return whether a peer is one of these, without a look at the others."""
+        return peer in self.views and has_begun(self.views[peer])
 
     def recorded(self, peers: Collection[Peer], run: RunPlan | None = None) -> Recorded:
         """Return the views of these peers under a launcher's plan, or that of the roster.

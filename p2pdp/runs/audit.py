@@ -14,6 +14,7 @@ import numpy as np
 from p2pdp.auditor.audit import audit_run
 from p2pdp.auditor.context import graph_of
 from p2pdp.auditor.headline import Verdict, verdict_of
+from p2pdp.auditor.pairs import PairTotals
 from p2pdp.auditor.verify import INCOMPLETE
 from p2pdp.auditor.verify import verify as judge
 from p2pdp.cluster.blocks import Cores, Progress, untold
@@ -42,7 +43,7 @@ from p2pdp.report.page.markup import Markup, table
 from p2pdp.runs.collector import undisturbed
 from p2pdp.runs.comparing import UNKNOWN, estimate_in
 from p2pdp.runs.in_order import OnLack, check_in_order, first_problem
-from p2pdp.runs.memory import Notice, check_memory, unnoticed
+from p2pdp.runs.memory import Notice, check_memory, in_blocks, unnoticed
 from p2pdp.runs.trust import UNPINNED, pinned_key
 from p2pdp.topology.components import component_labels
 from p2pdp.topology.graphs import Graph, graph_of_edges
@@ -108,6 +109,7 @@ class Audited(WithClaims):
     rows: tuple[int, ...] | None = None  # of each user, where the private ledgers of all are at hand
     not_checked: tuple[str, ...] = ()  # what nothing at hand can tell
     estimate: Any = UNKNOWN  # by the curator's ledger
+    totals: PairTotals | None = None  # in place of arrays, where there are many users and pairs were not asked for
 
     @property
     def verdict(self) -> Verdict:
@@ -147,6 +149,8 @@ class Audited(WithClaims):
     def save_pairs(self, file: str | Path) -> None:
         """Write `--pairs`: arrays [user, observer] with NaN on the diagonal, and coalitions [user]."""
         check_pairs_file(file)
+        if self.totals is not None:
+            raise UsageError("--pairs: the pairs of so many users are not held unless they are asked for: pairs=True")
         if self.mu is None:
             raise Refused("--pairs: no leak of this run is exact, so there is none to list for each pair")
         arrays = {"mu": self.mu, "leak": self.leak, "epsilon": self.epsilon}
@@ -226,10 +230,12 @@ def audit(
     bootstrap: str | Path | None = None,
     workers: int | None = None,
     notice: Notice = unnoticed,
+    pairs: bool = False,
 ) -> Audited:
     """Audit a run. Without `key`, the auditor's key file, sealed skeletons count as missing if that is allowed.
 
-    `progress` is told how many users were looked at, of how many; `notice` how much memory a large audit takes.
+    `progress` is told how many users were looked at, of how many; `notice` how much memory a large audit takes. With
+    `pairs` the numbers of all pairs are held, however many users there are.
     """
     given: Any = delta  # callers of Python may hand in anything
     if given is not None and not (isinstance(given, int | float) and 0.0 < given < 1.0):
@@ -241,9 +247,9 @@ def audit(
     if evidence.own is not None:
         raise UsageError(f"{place}: holds one node's view only; an audit needs the skeletons of all")
     root = pinned_key(bootstrap, Path(place))
-    cores = Cores(workers, _by_users(progress, evidence.roster.n) if progress is not None else untold)
+    cores = Cores(workers, _by_users(progress, evidence.roster.n) if progress is not None else untold, ahead=True)
     return audit_evidence(
-        evidence, colluders, delta, allow_missing=allow_missing, root=root, cores=cores, notice=notice
+        evidence, colluders, delta, allow_missing=allow_missing, root=root, cores=cores, notice=notice, pairs=pairs
     )
 
 
@@ -261,14 +267,15 @@ def audit_evidence(
     root: bytes | None = None,
     cores: Cores | None = None,
     notice: Notice = unnoticed,
+    pairs: bool = False,
 ) -> Audited:
     """Return the claims of a run whose evidence is at hand; by default with the spec's colluders and delta.
 
     All cores are used without `cores`. A large one that does not fit into memory is refused before it begins.
     """
-    each = cores or Cores(None)
+    each = cores or Cores(None, ahead=True)
     read_together(evidence, each.processes)
-    check_memory(evidence, each.processes, notice)
+    check_memory(evidence, each.processes, notice, pairs=pairs)
     checked = judge(evidence, root, each)
     if checked.verified is None and not (allow_missing and checked.only_missing):
         without = "; with --allow-missing it claims what it can" if checked.only_missing else ""
@@ -279,7 +286,8 @@ def audit_evidence(
     incomplete = sorted({*checked.missing, *checked.cut_short})
     views = {peer: contents for peer, contents in checked.views.items() if peer not in checked.missing}
     coalition = privacy.colluders if colluders is None else tuple(colluders)
-    made = audit_run(evidence.run, evidence.recorded(views), incomplete, at_delta, coalition, each)
+    blocks = in_blocks(evidence, pairs=pairs)
+    made = audit_run(evidence.run, evidence.recorded(views), incomplete, at_delta, coalition, each, in_blocks=blocks)
     return Audited(
         roster.run_id.hex(),
         roster.protocol,
@@ -300,6 +308,7 @@ def audit_evidence(
         _rows_of(evidence),
         (*checked.unchecked, *([UNPINNED] if root is None else [])),
         estimate_in(evidence),
+        made.totals,
     )
 
 

@@ -42,7 +42,7 @@ def published_only(run: RunPlan, evidence: Evidence) -> Outcome:
 def estimate_in(evidence: Evidence) -> Any:
     """Return the estimate that the curator's ledger leads to, or `UNKNOWN`."""
     try:
-        if CURATOR not in evidence.begun or evidence.contents(CURATOR).skeleton:
+        if not evidence.begins(CURATOR) or evidence.contents(CURATOR).skeleton:
             return UNKNOWN
         run, curator = evidence.run, evidence.contents(CURATOR)
         published = [record for record in curator.records if record.kind == PUBLISHED]
@@ -61,7 +61,7 @@ def _counts_those_left(run: RunPlan, evidence: Evidence) -> bool:
     """Return whether an estimate counts the rows of users of whom the curator's ledger does not tell who they are."""
     if not run.by_record or run.collector() is not None:
         return False
-    return BOOTSTRAP not in evidence.begun or bool(excluded_in(evidence.contents(BOOTSTRAP)))
+    return not evidence.begins(BOOTSTRAP) or bool(excluded_in(evidence.contents(BOOTSTRAP)))
 
 
 def differs(document: Mapping[str, Any], estimate: Any) -> bool:
@@ -85,7 +85,7 @@ def differences(folder: Path, result: Mapping[str, Any] | None, audit: Mapping[s
         for key, value in facts.items()
         if document is not None and document.get(key) != value
     ]
-    if result is not None and result.get("estimate") is not None and CURATOR not in evidence.begun:
+    if result is not None and result.get("estimate") is not None and not evidence.begins(CURATOR):
         found.append(f"{RESULT_FILE}: the curator's ledger is not there, so nothing shows that its estimate is true")
     elif result is not None and differs(result, estimate_in(evidence)):
         found.append(f"{RESULT_FILE}: its estimate is not what the curator's ledger says")

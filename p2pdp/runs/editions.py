@@ -71,7 +71,7 @@ def edition_in(evidence: Evidence, started: str | None) -> Edition:
     if evidence.own is not None:
         raise UsageError("this is the folder of one node: --for owner makes its owner's report")
     for role in (BOOTSTRAP, CURATOR):
-        if role not in evidence.begun:
+        if not evidence.begins(role):
             raise VerificationFailed(f"the ledger of {peer_name(role)} is missing, of which this edition is made")
     if evidence.contents(CURATOR).skeleton:
         raise Refused("there are no values, and so not what came out; name the run's folder, and no exported file")

@@ -146,7 +146,7 @@ def _collect(job: Job, folder: RunFolder, given: Spec) -> Result:
     roster = folder.roster()
     folder.name_after_users(roster, job.slots)
     evidence = folder.evidence(roster)
-    if BOOTSTRAP not in evidence.begun:
+    if not evidence.begins(BOOTSTRAP):
         raise VerificationFailed(f"{folder.path}: the ledger of {peer_name(BOOTSTRAP)} is missing")
     slots = slots_in(evidence.contents(BOOTSTRAP)) if job.states_rows else range(roster.n)
     if len(slots) != roster.n:
@@ -154,7 +154,7 @@ def _collect(job: Job, folder: RunFolder, given: Spec) -> Result:
     check_same_data(job, slots)
     run, missing = job.plan(roster.n, roster.entries.rows), excluded_in(evidence.contents(BOOTSTRAP))
     run = replace(run, public=public_examples(replace(given, task=job.spec.task), run.dimensions))
-    published = published_only(run, evidence) if CURATOR in evidence.begun else Outcome()
+    published = published_only(run, evidence) if evidence.begins(CURATOR) else Outcome()
     why = None if published.over else stopped_in(evidence.contents(BOOTSTRAP))
     audited, problem = _audited(evidence) if job.spec.run.audit and why is None else (None, None)
     # Of ledgers that failed only what was published can be told.

@@ -1,8 +1,9 @@
 """The memory that an audit takes, said before it begins; what cannot fit is refused instead of being killed.
 
 An audit holds the records of all ledgers with what replaying them gives, and some arrays with a number for each pair
-of users. Large values are not held. How many records there are is told by a few ledgers: the others are taken to have
-as many a byte. Processes share all of that, but for what each computes itself and for pages that it touches.
+of users, or of a block of them where there are many users. Large values are not held. How many records there are is
+told by a few ledgers: the others are taken to have as many a byte. Processes share all of that, but for what each
+computes itself and for pages that it touches.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from p2pdp.auditor.pairs import BLOCK_PAIRS, HELD_MAX
 from p2pdp.core.errors import NotReady
 from p2pdp.core.ids import is_user
 from p2pdp.files.memory import free_bytes
@@ -33,11 +35,18 @@ def unnoticed(_text: str) -> None:
     """Tell nobody."""
 
 
-def audit_bytes(evidence: Evidence, processes: int) -> int:
+def in_blocks(evidence: Evidence, *, pairs: bool) -> bool:
+    """Return whether an audit looks at pairs in blocks of observers; with `pairs` it is asked for all of them."""
+    analysis = protocol(evidence.spec.run.protocol).analysis()
+    return analysis.looks_in_blocks and evidence.roster.n > HELD_MAX and not pairs
+
+
+def audit_bytes(evidence: Evidence, processes: int, *, pairs: bool = False) -> int:
     """Return about how much memory an audit takes, all processes together."""
     analysis = protocol(evidence.spec.run.protocol).analysis()
     held = RECORD_BYTES * (_records(evidence, VIEW) + _records(evidence, PRIVATE))
-    held += PAIR_BYTES * evidence.roster.n**2 if analysis.tells_pairs else 0
+    numbers = BLOCK_PAIRS if in_blocks(evidence, pairs=pairs) else evidence.roster.n**2
+    held += PAIR_BYTES * numbers if analysis.tells_pairs else 0
     return PROCESS_BYTES + held + processes * min(analysis.worker_bytes, int(OWN_SHARE * held))
 
 
@@ -56,9 +65,9 @@ def _records(evidence: Evidence, role: str) -> int:
     return found * sum(map(size_of, ledgers.values())) // max(1, of_bytes)
 
 
-def check_memory(evidence: Evidence, processes: int, notice: Notice = unnoticed) -> None:
+def check_memory(evidence: Evidence, processes: int, notice: Notice = unnoticed, *, pairs: bool = False) -> None:
     """Tell how much memory an audit takes if it is much, and refuse one that does not fit."""
-    needed = audit_bytes(evidence, processes)
+    needed = audit_bytes(evidence, processes, pairs=pairs)
     if needed < _SAID_FROM:
         return  # an estimate of so little is too rough to refuse anything
     notice(f"this audit takes about {needed / _GIB:.1f} GiB of memory")

@@ -96,6 +96,7 @@ def page_facts(
         leak=audited.leak,
         printed=audited.published,
         variation=audited.variation,
+        totals=audited.totals,
         sharing=audited.sharing,
         about=about(spec, audited.nodes, None if audited.run is None else audited.run.dimensions, audited.rows),
         proof=audited.proof,
@@ -184,7 +185,7 @@ def _outcome(place: Path, result: dict[str, Any] | None, audited: Audited) -> tu
 
 
 def _distances(audited: Audited) -> tuple[Floats | None, str]:
-    if audited.nodes < 2:
+    if audited.nodes < 2 or audited.totals is not None:
         return None, ""
     return (None, _NO_GRAPH) if audited.graph is None else (distances_in(audited.graph), "")
 

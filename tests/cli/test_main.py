@@ -16,6 +16,7 @@ import pytest
 import p2pdp
 from p2pdp import api
 from p2pdp.cli.main import main
+from tests.support.gossip_specs import gossip
 from tests.support.small import ALL, BARE, COMPLETE, HISTOGRAM, RING, SPARSE, contents, recorded, spec_file
 from tests.support.sources import TOP
 
@@ -523,6 +524,19 @@ def test_pairs_are_arrays_by_user_and_observer(tmp_path: Path, p2pdp_command: Co
         assert np.allclose(arrays["leak"], (arrays["mu"] * 2.0) ** 2, rtol=1e-6, equal_nan=True)
         assert np.isnan(arrays["mu_coalition"]).tolist() == [False, True, False, True, False]
     assert list(contents(tmp_path / "run")).count("audit.json") == 1
+
+
+def test_pairs_of_many_users_are_there_if_they_are_asked_for(
+    tmp_path: Path, p2pdp_command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, file = recorded(tmp_path, gossip(5, "ring")), tmp_path / "pairs.npz"
+    expected = json.loads(p2pdp_command("audit", place, "--pairs", file, "--json")[1])
+    monkeypatch.setattr("p2pdp.runs.memory.HELD_MAX", 4)
+    assert json.loads(p2pdp_command("audit", place, "--pairs", tmp_path / "again.npz", "--json")[1]) == expected
+    assert (tmp_path / "again.npz").read_bytes() == file.read_bytes()
+    found = json.loads(p2pdp_command("audit", place, "--json")[1])
+    assert found["headline"] == expected["headline"]
+    assert [one["method"] for one in found["refusals"] if one["method"].startswith("published:")]
 
 
 def test_where_nothing_is_exact_there_are_no_pairs(tmp_path: Path, p2pdp_command: Command) -> None:

@@ -170,3 +170,31 @@ def test_a_process_keeps_what_it_computed_for_its_next_row() -> None:
         return np.array(known, dtype=np.float64)
 
     assert [found.tolist() for found in Cores(2)(5, row)] == [[0], [1], [0, 2], [1, 3], [0, 2, 4]]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.usefixtures("at_once")
+def test_what_is_next_is_done_while_one_fewer_compute(workers: int) -> None:
+    done: list[int] = []
+    rows = Cores(workers, ahead=True)(9_000, process, lambda: done.append(os.getpid()))  # more than a pipe holds
+    assert len(rows) == 9_000
+    assert done == [os.getpid()] * (workers > 1)
+    assert len({int(pid) for (pid,) in rows} - {os.getpid()}) == workers - 1
+
+
+@pytest.mark.usefixtures("at_once")
+def test_without_leave_nothing_is_done_ahead() -> None:
+    done: list[int] = []
+    Cores(2)(9, process, lambda: done.append(1))
+    assert not done
+
+
+@pytest.mark.usefixtures("at_once")
+def test_an_error_of_what_is_next_leaves_no_process_behind() -> None:
+    def failing() -> None:
+        raise MemoryError
+
+    before = children()
+    with pytest.raises(MemoryError):
+        Cores(2, ahead=True)(8, process, failing)
+    assert children() <= before

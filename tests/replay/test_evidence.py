@@ -13,6 +13,7 @@ from p2pdp.files.folder import read_evidence
 from p2pdp.files.spec import parse_spec
 from p2pdp.ledger.records import LEDGER_MAGIC
 from p2pdp.replay.evidence import Evidence
+from p2pdp.replay.findings import NotFollowed
 from tests.support.runs import quiet
 from tests.support.shuffle_specs import shuffle
 from tests.support.small import RING, recorded
@@ -61,6 +62,38 @@ def test_the_same_views_under_an_equal_plan_share_a_transcript() -> None:
     assert evidence.recorded([CURATOR]).views.keys() == {CURATOR}
     other = replace(run.world.run, plan=replace(run.plan.plan, steps=run.plan.plan.steps + 4))
     assert evidence.recorded(evidence.begun, other) is not users
+
+
+def test_a_transcript_is_made_ahead_once_and_what_does_not_follow_is_left_to_who_asks() -> None:
+    evidence = quiet(RING).evidence
+    recorded = evidence.recorded(evidence.begun)
+    ahead = recorded.ahead
+    assert ahead is not None
+    ahead()
+    assert recorded.ahead is None
+    made = recorded.transcript
+    assert recorded.transcript is made
+    run = evidence.run
+    other = evidence.recorded(evidence.begun, replace(run, plan=replace(run.plan, steps=run.plan.steps - 1)))
+    assert other.ahead is not None
+    other.ahead()
+    with pytest.raises(NotFollowed):
+        _ = other.transcript
+
+
+def test_one_ledger_is_looked_at_without_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    evidence = quiet(RING).evidence
+    looked_at: list[object] = []
+
+    def counting(ledger: object) -> bool:
+        looked_at.append(ledger)
+        return True
+
+    monkeypatch.setattr("p2pdp.replay.evidence.has_begun", counting)
+    assert evidence.begins(CURATOR)
+    assert not evidence.begins(99)
+    assert looked_at == [evidence.views[CURATOR]]
+    assert evidence.begun == list(evidence.views)
 
 
 def test_other_views_are_parsed_and_the_rest_is_not_parsed_again(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import p2pdp
-from p2pdp.core.errors import NotReady
+from p2pdp.core.errors import NotReady, UsageError
 from p2pdp.files.folder import read_evidence
 from p2pdp.files.samples import samples
 from p2pdp.files.spec import parse_spec
@@ -14,6 +14,7 @@ from p2pdp.protocols.defaults import Analysis
 from p2pdp.replay.evidence import Evidence
 from p2pdp.runs import memory as module
 from p2pdp.runs.memory import OWN_SHARE, PAIR_BYTES, RECORD_BYTES, audit_bytes, check_memory
+from tests.support.gossip_specs import gossip
 from tests.support.small import COMPLETE
 
 
@@ -51,6 +52,38 @@ def test_shuffling_has_no_numbers_of_pairs(tmp_path: Path) -> None:
     evidence = read_evidence(tmp_path / "run")
     held = RECORD_BYTES * records(evidence)
     assert audit_bytes(evidence, 1) == module.PROCESS_BYTES + held + int(OWN_SHARE * held)
+
+
+def test_of_many_users_a_block_of_pairs_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    p2pdp.simulate(parse_spec(gossip(5, "ring"), None), out=tmp_path / "run", audit=False)
+    evidence = read_evidence(tmp_path / "run")
+    monkeypatch.setattr(type(evidence.run.protocol.analysis()), "worker_bytes", 0)
+    all_pairs = audit_bytes(evidence, 1)
+    assert all_pairs == audit_bytes(evidence, 1, pairs=True)
+    monkeypatch.setattr(module, "HELD_MAX", 4)
+    monkeypatch.setattr(module, "BLOCK_PAIRS", 7)
+    assert audit_bytes(evidence, 1, pairs=True) == all_pairs
+    assert audit_bytes(evidence, 1) == all_pairs - (25 - 7) * PAIR_BYTES
+    held = p2pdp.audit(tmp_path / "run", pairs=True)
+    assert held.epsilon.shape == (5, 5)
+    found = p2pdp.audit(tmp_path / "run")
+    assert found.mu is None
+    assert found.totals is not None
+    assert found.headline == held.headline
+    assert found.worst == held.worst
+    with pytest.raises(UsageError, match="pairs=True"):
+        found.save_pairs(tmp_path / "pairs.npz")
+    found.save(tmp_path / "run")
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "Not drawn." in page
+    assert "worst pair" in page
+    assert "typical pair" not in page
+
+
+def test_walks_hold_all_pairs(evidence: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = audit_bytes(evidence, 1)
+    monkeypatch.setattr(module, "HELD_MAX", 1)
+    assert audit_bytes(evidence, 1) == expected
 
 
 def test_a_few_ledgers_tell_of_the_others(evidence: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ import numpy as np
 from p2pdp.assembly import curves
 from p2pdp.assembly.curves import PLACES_MAX
 from p2pdp.auditor.headline import reading_of
+from p2pdp.auditor.pairs import HELD_MAX
 from p2pdp.core.spec import GraphPart
 from p2pdp.crypto.enrolment import seat_size
 from p2pdp.crypto.roster import ENTRY_BYTES
@@ -364,6 +365,7 @@ SAID: Final = (
     _limit("activations of `gossip.randomized`", ACTIVATIONS_MAX),
     _limit("rounds of shuffling", RELAYS_MAX),
     Said("limits", rf"a user gets {_N} bytes for each.*?a frame of {_N} KiB\namong {_N} users at degree {_N}", _seat),
+    Said("limits", rf"Of more than {_N} users in gossip", lambda: [HELD_MAX]),
     Said("limits", rf"all users, so\nenrolment costs O\(n²\) bytes in all: {_N} GB for {_N} users", _roster),
     Said("pairwise", rf"costs some {_N} % of accuracy", lambda: [round(100.0 * (math.sqrt(_slack()[0]) - 1.0))]),
     Said("pairwise", rf"when {_N} % collude.*?in some {_N} % of the placements", _broken),

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from p2pdp.auditor.headline import Bound, Verdict, bounds_of, verdict_of
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Observer, Refusal
 from p2pdp.report.page.words import number
+
+if TYPE_CHECKING:
+    from p2pdp.auditor.pairs import PairTotals
 
 Number = float | list[float] | None
 AUDITOR: Final = "auditor"  # the readers of an edition
@@ -154,6 +157,7 @@ class PageFacts:
     leak: Floats | None = None
     printed: Floats | None = None
     variation: Floats | None = None
+    totals: PairTotals | None = None  # in place of matrices, where these are too large
     sharing: Sharing | None = None  # where users draw noise together
     reader: str = AUDITOR
     started: str | None = None  # where there is no outcome that says so

@@ -13,13 +13,22 @@ from p2pdp.report.page.axes import Frame, Scale, drawing, key, scale_of
 from p2pdp.report.page.facts import Curve, PageFacts
 from p2pdp.report.page.heat_map import SIDE_MAX, heat_map
 from p2pdp.report.page.markup import Markup, figure, join, more, note, paragraph, table, tag
-from p2pdp.report.page.pairs import Step, by_distance, known, rows
+from p2pdp.report.page.pairs import Row, Step, by_distance, known, rows, rows_of
 from p2pdp.report.page.words import number
 
 _LISTED_MAX = 200
 
 
 def map_of_pairs(facts: PageFacts) -> list[Markup]:
+    if facts.totals is not None:
+        return [
+            note(
+                "Not drawn.",
+                f"The pairs of {facts.nodes} users were looked at one observer after the other, and are not held. "
+                "p2pdp audit --pairs holds and writes every pair.",
+            ),
+            _per_user(facts, rows_of(facts.totals)),
+        ]
     if not known(facts.epsilon):
         return [paragraph("There are no numbers for single pairs of users: see what was refused, and why.")]
     assert facts.epsilon is not None
@@ -33,12 +42,10 @@ def map_of_pairs(facts: PageFacts) -> list[Markup]:
             f"{facts.nodes} users do not fit: a square stands for {blocks} pairs and shows the largest ε among them "
             f"(no side of the map has more than {SIDE_MAX} squares). p2pdp audit --pairs writes every pair.",
         ))  # fmt: skip
-    return [*parts, _per_user(facts)]
+    return [*parts, _per_user(facts, rows(facts.epsilon))]
 
 
-def _per_user(facts: PageFacts) -> Markup:
-    assert facts.epsilon is not None
-    found = rows(facts.epsilon)
+def _per_user(facts: PageFacts, found: list[Row]) -> Markup:
     title = "Look yourself up: who could have learned most about each user"
     if len(found) > _LISTED_MAX:
         found = sorted(found, key=lambda row: -row.worst)[:_LISTED_MAX]

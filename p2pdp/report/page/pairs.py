@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from p2pdp.core.arrays import Floats
+
+if TYPE_CHECKING:
+    from p2pdp.auditor.pairs import PairTotals
 
 
 @dataclass(frozen=True)
@@ -22,10 +26,13 @@ class Pair:
 
 @dataclass(frozen=True)
 class Spread:
-    """`typical` is the median pair: half of all pairs are at or below it. `infinite` counts pairs without any bound."""
+    """`typical` is the median pair: half of all pairs are at or below it. `infinite` counts pairs without any bound.
+
+    Of pairs that were not held the median is not known.
+    """
 
     best: Pair
-    typical: Pair
+    typical: Pair | None
     worst: Pair
     count: int
     infinite: int
@@ -52,6 +59,17 @@ def spread(epsilon: Floats, mu: Floats | None, variation: Floats | None = None) 
     return Spread(pair(order[0]), pair(order[len(order) // 2]), pair(worst), len(order), infinite)
 
 
+def spread_of(totals: PairTotals) -> Spread:
+    """Return the same of pairs that were not held."""
+
+    def pair(user: int, observer: int, epsilon: float, mu: float) -> Pair:
+        return Pair(user, observer, epsilon, None if math.isnan(mu) else mu)
+
+    user = int(np.nanargmax(totals.epsilon))
+    worst = pair(user, int(totals.observer[user]), float(totals.epsilon[user]), float(totals.mu[user]))
+    return Spread(pair(*totals.best), None, worst, totals.pairs, totals.infinite)
+
+
 @dataclass(frozen=True)
 class Row:
     """One user's data: who could have learned most about it, and what its observers could on average."""
@@ -71,6 +89,13 @@ def rows(epsilon: Floats) -> list[Row]:
             observer = int(np.nanargmax(values))
             found.append(Row(user, observer, float(values[observer]), float(np.mean(given))))
     return found
+
+
+def rows_of(totals: PairTotals) -> list[Row]:
+    """Return the same of pairs that were not held."""
+    columns = (totals.observer.tolist(), totals.epsilon.tolist(), totals.mean.tolist())
+    rows = enumerate(zip(*columns, strict=True))
+    return [Row(user, *numbers) for user, numbers in rows if not math.isnan(numbers[1])]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from p2pdp.protocols import names, protocol
 from p2pdp.report.documents import bound_document
 from p2pdp.report.page.facts import PageFacts
 from p2pdp.report.page.markup import Markup, card, note, paragraph, table, tag
-from p2pdp.report.page.pairs import Pair, known, spread
+from p2pdp.report.page.pairs import Pair, known, spread, spread_of
 from p2pdp.report.page.words import factor, guess, in_words, number, observer, users_named
 
 
@@ -22,7 +22,7 @@ def summary(facts: PageFacts) -> list[Markup]:
     what_ran = _what_ran(facts) if facts.protocol in names() else ""
     if what_ran:
         parts.append(paragraph(what_ran))
-    if known(facts.epsilon):
+    if known(facts.epsilon) or facts.totals is not None:
         parts += _of_pairs(facts)
     return [*parts, _meaning(facts)]
 
@@ -93,8 +93,11 @@ def _notes(facts: PageFacts) -> list[Markup]:
 
 
 def _of_pairs(facts: PageFacts) -> list[Markup]:
-    assert facts.epsilon is not None
-    found = spread(facts.epsilon, facts.mu, facts.variation)
+    if facts.totals is not None:
+        found = spread_of(facts.totals)
+    else:
+        assert facts.epsilon is not None
+        found = spread(facts.epsilon, facts.mu, facts.variation)
     parts = []
     if found.infinite:
         share = f"{found.infinite} of {found.count} pairs"
@@ -106,11 +109,11 @@ def _of_pairs(facts: PageFacts) -> list[Markup]:
             )
         )
     parts.append(paragraph(f"How much one user could have learned about {_other(facts)}, over all pairs of users:"))
-    cards = [
-        _pair_card("worst pair", found.worst, facts),
-        _pair_card("typical pair", found.typical, facts, "half of all pairs are at or below this; one of them is"),
-        _pair_card("best pair", found.best, facts),
-    ]
+    cards = [_pair_card("worst pair", found.worst, facts)]
+    if found.typical is not None:
+        said = "half of all pairs are at or below this; one of them is"
+        cards.append(_pair_card("typical pair", found.typical, facts, said))
+    cards.append(_pair_card("best pair", found.best, facts))
     parts.append(tag("div", *cards, class_="cards"))
     parts.append(paragraph(f"These hold {conditioning_words(facts.conditioning)}.", soft=True))
     return parts

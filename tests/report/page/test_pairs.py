@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from p2pdp.report.page.pairs import blocks_of, by_distance, finite, known, rows, spread
+from p2pdp.auditor.pairs import Gathering
+from p2pdp.privacy.gaussian_curve import epsilons_of
+from p2pdp.report.page.pairs import blocks_of, by_distance, finite, known, rows, rows_of, spread, spread_of
 from tests.support.made import matrix
 
 
@@ -15,6 +17,7 @@ def test_best_typical_and_worst_pair() -> None:
     found = spread(matrix(), matrix() / 2)
     assert (found.worst.user, found.worst.observer, found.worst.epsilon) == (2, 1, 2.01)
     assert (found.best.user, found.best.observer, found.best.epsilon) == (0, 1, 0.01)
+    assert found.typical is not None
     assert found.typical.epsilon == 1.02, "the upper one of the two in the middle"
     assert (found.worst.mu, found.count, found.infinite) == (1.005, 6, 0)
 
@@ -34,6 +37,24 @@ def test_infinite_and_unknown_pairs() -> None:
     assert known(epsilon)
     assert not known(None)
     assert not known(np.full((2, 2), np.nan))
+
+
+def test_of_pairs_that_were_not_held_all_but_the_median_is_told() -> None:
+    whole = matrix()
+    found = Gathering(3, 1e-5)
+    for observer in range(3):
+        found.add([observer], whole[:, [observer]], whole[:, [observer]])
+    totals, epsilon = found.totals(), epsilons_of(1e-5, whole)
+    one, other = spread_of(totals), spread(epsilon, whole)
+    for few, many in ((one.worst, other.worst), (one.best, other.best)):
+        assert few.epsilon == pytest.approx(many.epsilon)
+        assert (few.user, few.observer, few.mu) == (many.user, many.observer, many.mu)
+    assert (one.typical, one.count, one.infinite) == (None, other.count, other.infinite)
+    for few_row, row in zip(rows_of(totals), rows(epsilon), strict=True):
+        assert (few_row.user, few_row.observer) == (row.user, row.observer)
+        assert (few_row.worst, few_row.mean) == pytest.approx((row.worst, row.mean))
+    dearer = spread_of(totals.with_cost(1.0))
+    assert (dearer.worst.mu, dearer.best.mu) == (None, None)
 
 
 def test_of_equal_pairs_the_first_is_named() -> None:

@@ -20,6 +20,7 @@ import numpy as np
 
 from p2pdp.auditor.claims import claim_of, gaussian_claim, kind_of, members_of, spread_of, views_of, worst_of
 from p2pdp.auditor.context import PASSED_THROUGH, PUBLIC_ROUTE, AccountResult, AuditContext, unlike_plan
+from p2pdp.auditor.pairs import Gathering, blocks_of
 from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal
 from p2pdp.privacy.gaussian_curve import epsilon_of_each, epsilons_of
@@ -28,11 +29,12 @@ from p2pdp.privacy.linear.published import corollary_1, theorem_1
 from p2pdp.privacy.linear.view import ROUNDED_UP
 from p2pdp.privacy.renyi import renyi_epsilons
 from p2pdp.protocols.gossip.analysis.rounding import rounding_of
-from p2pdp.protocols.gossip.analysis.views import GossipViews, Spans, masks_hold
+from p2pdp.protocols.gossip.analysis.views import GossipViews, Spans, masks_hold, together
 
 _SLACK_TOLD: Final = 1e-9
 _ALL_PUBLISHED: Final = "these results tell every user's noised value, so everybody learns all that local noise allows"
 _ALL_SEEN: Final = "whoever sees all messages sees each user's noised value: the local ceiling stands"
+_NOT_HELD: Final = "formulas are compared with pairs that are held: of so many users they are if --pairs asks for them"
 _NO_NOISE: Final = "without noise of a user's own whatever reaches an observer is taken to be told"
 
 
@@ -69,24 +71,12 @@ class _Account:
         if self._paired:
             roles[Observer.NETWORK] = self._views.network
         seen, refusals = views_of(self._context, Method.EXACT, self._views.view, roles)
-        leak, mu = np.full((n, n), np.nan), np.full((n, n), np.nan)
         all_seen = [] if self._paired else [Refusal(Observer.NETWORK, Method.EXACT, _ALL_SEEN)]
         found = AccountResult(self._claims, [*all_seen, *refusals])
         columns = [user for user, _ in seen.get(Observer.NODE, ()) if isinstance(user, int)]
-        if columns and n > 1:
-            views = [view for _, view in seen[Observer.NODE]]
-            spans = self._views.spans(views)
-            for user, span in zip(columns, spans.spans, strict=True):
-                leak[:, user] = span.leaks
-                leak[user, user] = np.nan
-            mu = self._mu(leak)
-            self._add(Observer.NODE, mu[:, columns], columns, self._assumptions(spans))
-            found.epsilon = epsilons_of(self._context.delta, self._with_rounding(mu))
-            if not self._paired:
-                printed = Printed(columns, leak[:, columns], views)
-                claims, found.published = printed_claims(self._context, self._views, printed, self._mu_local)
-                self._claims += claims
-        found.mu, found.leak = mu, leak
+        (self._in_blocks if self._context.in_blocks else self._held)(
+            found, columns if n > 1 else (), [view for _, view in seen.get(Observer.NODE, ())]
+        )
         for name, view in seen.get(Observer.COALITION, ()):
             self._coalition(found, members_of(name), view)
         for role in roles:
@@ -94,6 +84,43 @@ class _Account:
                 spans = self._views.spans([view])
                 self._add(role, self._mu(spans.spans[0].leaks)[:, None], [name], self._assumptions(spans))
         return found
+
+    def _held(self, found: AccountResult, columns: Sequence[int], views: Sequence[View]) -> None:
+        """Add the claims about single users as observers, and all pairs."""
+        leak = np.full((self._run.n, self._run.n), np.nan)
+        found.mu = found.leak = leak
+        if not columns:
+            return
+        spans = self._views.spans(views)
+        for user, span in zip(columns, spans.spans, strict=True):
+            leak[:, user] = span.leaks
+            leak[user, user] = np.nan
+        found.mu = mu = self._mu(leak)
+        self._add(Observer.NODE, mu[:, columns], columns, self._assumptions(spans))
+        found.epsilon = epsilons_of(self._context.delta, self._with_rounding(mu))
+        if not self._paired:
+            printed = Printed(columns, leak[:, columns], views)
+            claims, found.published = printed_claims(self._context, self._views, printed, self._mu_local)
+            self._claims += claims
+
+    def _in_blocks(self, found: AccountResult, columns: Sequence[int], views: Sequence[View]) -> None:
+        """Add the claim about them without holding pairs, with which formulas of papers would be compared."""
+        if not columns:
+            return
+        gathering, spans = Gathering(self._run.n, self._context.delta), []
+        for block in blocks_of(len(columns), self._run.n):
+            told = self._views.spans(views[block])
+            leak = np.stack([span.leaks for span in told.spans], axis=1)
+            leak[columns[block], np.arange(leak.shape[1])] = np.nan
+            mu = self._mu(leak)
+            gathering.add(columns[block], mu, self._with_rounding(mu))
+            spans.append(told.without_leaks)
+        stated = self._stated(Observer.NODE, self._assumptions(together(spans)))
+        self._claims.append(gathering.claim(self._run.protected, Method.EXACT, self._context.delta, stated))
+        found.totals = gathering.totals()
+        if not self._paired and self._mu_local < math.inf:
+            printed = ["theorem-1", "corollary-1"] if self._views.regular else ["theorem-1"]
+            found.refusals += [Refusal(Observer.NODE, f"published:{name}", _NOT_HELD) for name in printed]
 
     def _coalition(self, found: AccountResult, members: Sequence[int], view: View) -> None:
         spans = self._views.spans([view])
@@ -141,7 +168,6 @@ class _Account:
 
     def _add(self, observer: Observer, mu: Floats, names: Sequence[Name], stated: tuple[str, ...]) -> None:
         """Add a claim; `mu` has a column per observer, named by `names`."""
-        assumptions = (PUBLIC_ROUTE, *stated, *self._context.shared(observer), *self._context.assumptions)
         self._claims.append(
             gaussian_claim(
                 self._context.run.protected,
@@ -150,9 +176,12 @@ class _Account:
                 self._context.delta,
                 self._with_rounding(mu),
                 names,
-                assumptions,
+                self._stated(observer, stated),
             )
         )
+
+    def _stated(self, observer: Observer, stated: tuple[str, ...]) -> tuple[str, ...]:
+        return (PUBLIC_ROUTE, *stated, *self._context.shared(observer), *self._context.assumptions)
 
 
 _ROUNDING: Final = 1e-9

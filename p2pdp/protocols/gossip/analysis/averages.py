@@ -39,6 +39,7 @@ EXACT_MAX: Final = 2048
 
 class GossipAnalysis(Analysis):
     what_ran = "Each user added noise to its value and then averaged with its neighbours, again and again."
+    looks_in_blocks = True
 
     def gather(self, run: RunPlan, recorded: Recorded, found: Outcome) -> None:
         averages.gather(run, recorded, found)

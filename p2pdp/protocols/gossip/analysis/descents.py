@@ -56,6 +56,7 @@ def _sigmas(run: RunPlan, _paths: object, epsilon: float | None, delta: float) -
 
 class GossipDescentAnalysis(GossipAnalysis):
     what_ran = "Users trained a model together: each adds noise to its gradients and averages with its neighbours."
+    looks_in_blocks = False
     fast_in_advance = True
     learning = Learning(_sigmas, gossip_baselines_of, gossip_scored, STEP, lambda run: int(run.plan.gradients))
 

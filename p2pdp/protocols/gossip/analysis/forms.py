@@ -95,8 +95,13 @@ def evaluated(
         total: int | None = 0
         for source, weight in form.terms:
             total = _plus(total, values.get(source), weight)
-        for parent, weight in form.parents:
-            total = _plus(total, known[id(parent)], weight)
+        if total is not None:
+            for parent, weight in form.parents:  # of which there are millions: without a call for each
+                value = known[id(parent)]
+                if value is None:
+                    total = None
+                    break
+                total += value if weight == 1.0 else value * residue(weight)
         known[id(form)] = None if total is None else total % MODULUS
     return [known[id(form)] for form in forms]
 

@@ -66,6 +66,10 @@ class Spans:
     raised: int  # views that lost rows by rounding, so that everything counts as disclosed
 
     @property
+    def without_leaks(self) -> Spans:
+        return replace(self, spans=[replace(span, leaks=np.zeros(0)) for span in self.spans])
+
+    @property
     def kept(self) -> float:
         return min((span.kept for span in self.spans), default=1.0)
 
@@ -76,6 +80,16 @@ class Spans:
     @property
     def slack(self) -> float:
         return max((slack_of(span) for span in self.spans), default=0.0)
+
+
+def together(several: Sequence[Spans]) -> Spans:
+    """Return the spans of several blocks of observers as those of one."""
+    return Spans(
+        [span for one in several for span in one.spans],
+        sum(one.proved for one in several),
+        sum(one.deflated for one in several),
+        sum(one.raised for one in several),
+    )
 
 
 class GossipViews:
@@ -108,7 +122,7 @@ class GossipViews:
             assert self.graph is not None
             heard = sorted({near for member in members for near in self.graph.neighbours[member]})
             rounds = range(self._plan.rounds)
-            return View(dict.fromkeys(rounds, heard) if heard else {}, members, (), self._spread(members))
+            return View(dict.fromkeys(rounds, heard) if heard else {}, members)
         forms = [form for member in members for form in self._received.get(member, ())]
         drawn = [number for (peer, _), number in self._draws.items() if peer in members]
         return self._view_of([*forms, *self._published], members, drawn)
@@ -123,15 +137,18 @@ class GossipViews:
     def network(self) -> View | None:
         """Return the view of an observer of all messages, who knows nobody's draws."""
         if self.regular:
-            return View({0: range(self._users)} if self._plan.rounds else {}, (), (), self._spread(()))
+            return View({0: range(self._users)} if self._plan.rounds else {})
         received = [form for forms in self._received.values() for form in forms]
         return self._view_of([*received, *self._totals, *self._published], (), ())
 
-    def _spread(self, members: Sequence[Peer]) -> Floats | None:
-        """Return the covariance of all y, in units of own noise, given the draws that members hold an end of."""
+    def _with_spread(self, view: View) -> View:
+        """Return a view with the covariance of all y, in own noise, given the draws that its members hold an end of.
+
+        It is as large as a number for each pair of users, so one view at a time has it.
+        """
         if not len(self._ends):
-            return None
-        return np.eye(self._users) + without(self._laplacian, list(members))
+            return view
+        return replace(view, spread=np.eye(self._users) + without(self._laplacian, list(view.members)))
 
     def most(self, members: Sequence[Peer]) -> Floats:
         """Return the leaks to members who see all y."""
@@ -197,6 +214,7 @@ class GossipViews:
         return view is not None and modular_ranks(self.layers, [view], self._users, PRIMES[0])[0] == self._users
 
     def _span(self, view: View) -> Span:
+        view = self._with_spread(view)
         if self.regular and view.members:
             assert self.graph is not None
             return fixed_span(self.weights, self.graph.neighbours, view.members, self._plan.rounds, view.spread)
@@ -212,6 +230,7 @@ class GossipViews:
         """Repeat in shorter strides until both ranks agree, if floats mistook rounding for a row or the reverse."""
         if span.rank == rank or self.regular or self.layers.noises:
             return span
+        view = self._with_spread(view)
         for below in _BELOW:
             again = layered_span(self.layers, view, _SHORT_STRIDES, below)
             if again.rank == rank and (span.rank != rank or again.doubt < span.doubt):
@@ -286,7 +305,7 @@ class GossipViews:
             layer, place = self._places[id(form)]
             seen.setdefault(layer, set()).add(place)
         places = {layer: sorted(places) for layer, places in seen.items()}
-        return View(places, members, drawn, self._spread(members))
+        return View(places, members, drawn)
 
 
 def ends_drawn(transcript: Transcript, number: int = 0) -> Ints:

@@ -36,6 +36,7 @@ class PairwiseAnalysis(Analysis):
         "learned the sum over those who were left."
     )
     headline_observer = Observer.CURATOR
+    looks_in_blocks = True
     fast_in_advance = True
     curator_reads = True
 

@@ -18,6 +18,7 @@ from p2pdp.protocols.gossip.analysis.views import GossipViews
 from p2pdp.sim.faults import Crash, Partition
 from tests.support.distances import all_distances
 from tests.support.gossip_matrices import dense_leaks
+from tests.support.gossip_specs import shared
 from tests.support.gossips import context_of, gossip
 from tests.support.runs import Run, quiet, run_of
 
@@ -236,3 +237,13 @@ def test_users_who_pool_know_as_much_as_each_of_them() -> None:
         alone, together = views.spans([view for view in pooled if view is not None]).spans
         assert np.all(together.leaks >= alone.leaks - 1e-11)
         assert together.leaks.sum() > alone.leaks.sum() + 0.5
+
+
+def test_no_view_waits_with_a_covariance_as_large_as_all_pairs() -> None:
+    views = GossipViews(context_of(quiet(shared(gossip(5, "ring", noise='mechanism = "gaussian"\nsigma = 1.0')))))
+    waiting = [views.view([user]) for user in range(5)]
+    assert all(view is not None and view.spread is None for view in waiting)
+    together = views.spans([view for view in waiting if view is not None])
+    alone = [views.spans([view]).spans[0] for view in waiting if view is not None]
+    assert [span.leaks.tolist() for span in together.spans] == [span.leaks.tolist() for span in alone]
+    assert any(0.0 < leak < 1.0 for span in alone for leak in span.leaks)
