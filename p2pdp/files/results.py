@@ -1,7 +1,7 @@
-"""Reads `result.json`, in which users' own results may be millions of numbers.
+"""Reads `result.json`, in which results may be millions of numbers.
 
-Those of vectors become arrays of floats, which take a fifth of the memory of lists, and their text is not held. That
-works on files as p2pdp writes them, a number a line; any others are read as they are.
+Long vectors become arrays of floats, which take a fifth of the memory of lists, and their text is not held. That works
+on files as p2pdp writes them, a number a line; any others are read as they are.
 """
 
 from __future__ import annotations
@@ -15,41 +15,56 @@ from typing import Any, Final, TextIO
 from p2pdp.files.folder import RESULT_FILE, read_json
 from p2pdp.files.reading import in_folder
 
-_BEGIN: Final = '"value": [\n'
+LONG: Final = 1024  # numbers; shorter vectors stay lists
+_BEGIN: Final = '": [\n'
 _END: Final = ("]", "],")
+_NAME: Final = "\0vector "  # which no text begins with
 
 
 def read_result(folder: Path) -> dict[str, Any]:
-    """Read the result in this folder; vectors that are a `value` are arrays."""
+    """Read the result in this folder; the long vectors of its objects are arrays."""
     return read_json(in_folder(folder, RESULT_FILE), _load)
 
 
 def _load(file: TextIO) -> Any:
     vectors: dict[str, array[float]] = {}
 
-    def with_vector(read: dict[str, Any]) -> dict[str, Any]:
-        value = read.get("value")
-        return {**read, "value": vectors[value]} if isinstance(value, str) and value in vectors else read
+    def with_vectors(read: dict[str, Any]) -> dict[str, Any]:
+        return {key: vectors.get(value, value) if isinstance(value, str) else value for key, value in read.items()}
 
-    return json.loads("".join(_without(file, vectors)), object_hook=with_vector)
+    return json.loads("".join(_without(file, vectors)), object_hook=with_vectors)
 
 
 def _without(file: TextIO, vectors: dict[str, array[float]]) -> Iterator[str]:
-    """Yield the text with a name in place of each vector."""
+    """Yield the text with a name in place of each long vector."""
+    begun, first, numbers = "", list[str](), array("d")  # a list: its first line, its first numbers as text, and all
     for line in file:
-        if not line.endswith(_BEGIN):
+        if begun:
+            number = _number(line)
+            if number is not None:
+                numbers.append(number)
+                if len(numbers) <= LONG:
+                    first.append(line)
+                continue
+            if len(numbers) > LONG and line.strip() in _END:
+                name = f"{_NAME}{len(vectors)}"
+                vectors[name] = numbers
+                yield f"{begun.rstrip()[:-1]}{json.dumps(name)}{line.strip()[1:]}\n"
+                begun, first, numbers = "", [], array("d")
+                continue
+            yield begun
+            yield from first if len(numbers) <= LONG else (f"{one!r},\n" for one in numbers)
+            begun, first, numbers = "", [], array("d")
+        if line.endswith(_BEGIN):
+            begun = line
+        else:
             yield line
-            continue
-        inside, end = list[str](), ""
-        for end in file:
-            if end.strip() in _END:
-                break
-            inside.append(end)
-        try:
-            vector = array("d", (float(number.rstrip(",\n")) for number in inside))
-        except ValueError:  # infinities are told in words
-            yield "".join((line, *inside, end))
-            continue
-        name = f"vector {len(vectors)}"
-        vectors[name] = vector
-        yield f'"value": "{name}"{end.strip()[1:]}\n'
+    yield begun
+
+
+def _number(line: str) -> float | None:
+    """Return the number in a line; None if there is something else, such as an infinity, which is told in words."""
+    try:
+        return float(line.rstrip(",\n"))
+    except ValueError:
+        return None

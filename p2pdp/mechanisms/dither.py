@@ -31,13 +31,12 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from functools import lru_cache
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from p2pdp.core.arrays import Ints
 from p2pdp.core.draws import DITHER, Mechanism, Shape
 
 _DEVIATION: Final = 256
@@ -66,9 +65,11 @@ class _Table:
     thresholds: list[int]
     cells: npt.NDArray[np.int16]  # by the first 16 bits: the value, or that more bits are needed
     heads: npt.NDArray[np.uint64]  # the first 64 bits of the thresholds
+    passed: npt.NDArray[np.int16]  # by the first 16 bits: how many thresholds are below all numbers that begin so
+    several: npt.NDArray[np.bool_]  # by the first 16 bits: there is more than one threshold among them
 
 
-def unfolded(seed: Any, counter: int, count: int) -> Ints:
+def unfolded(seed: Any, counter: int, count: int) -> npt.NDArray[np.int32]:
     """Return `count` draws in steps of the grid: those of this counter, which a seed gives once."""
     return _drawn(_table(_DEVIATION), np.asarray(seed, dtype="<i8").tobytes(), counter, count)
 
@@ -81,7 +82,7 @@ def _stream(key: bytes, counter: int, purpose: int, size: int) -> bytes:
     return Cipher(algorithms.ChaCha20(key, nonce), None).encryptor().update(bytes(size))
 
 
-def _drawn(table: _Table, key: bytes, counter: int, count: int) -> Ints:
+def _drawn(table: _Table, key: bytes, counter: int, count: int) -> npt.NDArray[np.int32]:
     first = np.frombuffer(_stream(key, counter, _FIRST, 2 * _LEVELS * count), dtype="<u2")
     levels = table.cells.take(first)
     places = (levels == _OPEN).nonzero()[0]
@@ -93,21 +94,22 @@ def _drawn(table: _Table, key: bytes, counter: int, count: int) -> Ints:
     sums += middle
     sums *= _STRIDE
     sums += narrow
-    found: Ints = sums.astype(np.int64)
-    return found
+    return sums
 
 
-def _decided(table: _Table, key: bytes, counter: int, cells: npt.NDArray[np.uint16]) -> Ints:
+def _decided(table: _Table, key: bytes, counter: int, cells: npt.NDArray[np.uint16]) -> npt.NDArray[np.int16]:
     """Return values in open cells, by 64 bits in all, or by all 200 where those are the first bits of a threshold."""
     more = np.frombuffer(_stream(key, counter, _SECOND, 8 * len(cells)), dtype="<u8")
     heads = cells.astype(np.uint64) << _MORE_BITS | more >> _CELL_BITS
-    below = table.heads.searchsorted(heads)
+    below = table.passed.take(cells)
+    below += table.heads.take(below, mode="clip") < heads
+    if (several := table.several.take(cells).nonzero()[0]).size:
+        below[several] = table.heads.searchsorted(heads[several])
     for place in (table.heads.take(below, mode="clip") == heads).nonzero()[0].tolist():
         rest = _stream(key, counter, _REST + place, _REST_BITS // 8)
         uniform = int(heads[place]) << _REST_BITS | int.from_bytes(rest, "little")
         below[place] = bisect_right(table.thresholds, uniform)
-    found: Ints = below - _END
-    return found
+    return below - np.int16(_END)
 
 
 def warm() -> None:
@@ -121,9 +123,9 @@ def _table(deviation: int) -> _Table:
     thresholds = _thresholds(deviation)
     starts = [cell << (_BITS - _CELL_BITS) for cell in range(2**_CELL_BITS + 1)]
     passed = [bisect_right(thresholds, start - 1) for start in starts]  # below the start of each cell
-    cells = [one - _END if one == other else _OPEN for one, other in pairwise(passed)]
     heads = np.array([threshold >> _REST_BITS for threshold in thresholds], dtype=np.uint64)
-    return _Table(thresholds, np.array(cells, dtype=np.int16), heads)
+    first, inside = np.array(passed[:-1], dtype=np.int16), np.diff(passed)
+    return _Table(thresholds, np.where(inside, np.int16(_OPEN), first - np.int16(_END)), heads, first, inside > 1)
 
 
 def _thresholds(deviation: int) -> list[int]:

@@ -134,7 +134,8 @@ class Dithers:
             size = math.prod(shape)
             count = max(1, min(_BLOCK_DRAWS, _BLOCK_NUMBERS // size))
             steps = dither.unfolded(self._seed, self._counter, count * size).reshape(count, *shape)
-            block = steps * fine + self._offset
+            block = steps * fine
+            block += self._offset
             self._left = list(block) if shape else block.tolist()
             self._counter += 1
         return self._left.pop()

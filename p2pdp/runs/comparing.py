@@ -7,6 +7,7 @@ ledger says that it published.
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -93,7 +94,7 @@ def differences(folder: Path, result: Mapping[str, Any] | None, audit: Mapping[s
 
 
 def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, list) and isinstance(other, list):
+    if isinstance(one, list | array) and isinstance(other, list | array):
         return len(one) == len(other) and all(map(_same, one, other))
     if isinstance(one, int | float) and isinstance(other, int | float):
         return math.isclose(one, other, rel_tol=_SAME, abs_tol=_SAME)

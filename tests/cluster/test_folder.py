@@ -74,8 +74,11 @@ async def test_a_run_is_over_when_bootstrap_and_curator_have_left(tmp_path: Path
     assert faults == {}
     left = job.folder / "nodes" / "0001" / "run.key"
     left.write_bytes(bytes(32))
+    begun = left.with_name("0002.pieces")
+    begun.write_bytes(b"what never came whole")
     folder.drop_run_keys()
     assert not left.exists()
+    assert not begun.exists()
 
 
 async def test_what_a_crash_tore_is_cut_off_in_every_ledger(tmp_path: Path) -> None:

@@ -224,6 +224,17 @@ def test_files_between_the_nodes_folders_are_left_alone(tmp_path: Path) -> None:
     assert set(read_evidence(place).views) == {BOOTSTRAP, CURATOR, *range(4)}
 
 
+def test_pieces_of_what_never_came_whole_are_no_evidence(tmp_path: Path) -> None:
+    place = recorded(tmp_path)
+    export(place, tmp_path / "before")
+    for folder in ("nodes/0001", "curator"):
+        (place / folder).mkdir(exist_ok=True)
+        (place / folder / "0000.pieces").write_bytes(b"rubbish")
+    export(place, tmp_path / "after")
+    assert (tmp_path / "after").read_bytes() == (tmp_path / "before").read_bytes()
+    assert set(read_evidence(place).views) == {BOOTSTRAP, CURATOR, *range(4)}
+
+
 def test_a_node_beyond_the_roster_is_read_for_verify_to_judge(tmp_path: Path) -> None:
     place = recorded(tmp_path)
     (place / "nodes" / "0004").mkdir()

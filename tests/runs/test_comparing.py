@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,8 @@ def test_without_the_curator_s_ledger_a_finished_run_is_not_repeated_as_if_it_wa
 def test_of_a_quick_simulation_nothing_is_missing(tmp_path: Path) -> None:
     p2pdp.simulate(parse_spec(RING, None), tmp_path / "run", fast=True)
     assert status_of(str(tmp_path / "run")).problems == []
+
+
+def test_a_long_estimate_is_compared_as_it_was_read() -> None:
+    for estimate, found in (([1.0, 2.0], False), ([1.0, 2.5], True), ([1.0], True), (1.0, True)):
+        assert differs({"estimate": array("d", [1.0, 2.0])}, estimate) is found

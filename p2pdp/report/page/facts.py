@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -289,7 +290,7 @@ def _count(value: Any) -> int | None:
 def _numbers(value: Any) -> Number:
     if value is None:
         return None
-    numbers = [float(part) for part in value] if isinstance(value, list) else float(value)
+    numbers = [float(part) for part in value] if isinstance(value, list | array) else float(value)
     if any(math.isnan(number) for number in (numbers if isinstance(numbers, list) else [numbers])):
         raise ValueError("not a number")
     return numbers

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from dataclasses import replace
 from typing import Any
 
@@ -102,3 +103,11 @@ def test_results_of_users_are_read_where_nothing_is_published() -> None:
     told = outcome_of(document() | {"estimate": None, "outputs": outputs})
     assert (told.users_mean, told.users_furthest) == (1.0, 1.0)
     assert outcome_of(document() | {"outputs": outputs}).users_mean is None
+
+
+def test_long_vectors_are_read_as_short_ones() -> None:
+    vector = [0.5, 1.5]
+    found = outcome_of(document() | {"estimate": array("d", vector), "truth": array("d", vector)})
+    assert (found.estimate, found.truth) == (vector, vector)
+    with pytest.raises(ValueError, match="not a result"):
+        outcome_of(document() | {"truth": array("d", [1.0, math.nan])})
