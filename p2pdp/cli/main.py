@@ -252,15 +252,15 @@ def audit(
 
     Without --colluders and --delta, audit.json and report.html in the folder are written anew where that is possible.
     """
-    from p2pdp import api
     from p2pdp.cli.progress import count_progress
+    from p2pdp.runs.audit import audit as judge
     from p2pdp.runs.audit import check_pairs_file
 
     if pairs is not None:
         check_pairs_file(pairs)
     with count_progress("auditing") as told:
         progress = None if told is None else partial(told, "")
-        found = api.audit(
+        found = judge(
             place,
             _users(colluders),
             delta,
@@ -269,6 +269,7 @@ def audit(
             progress=progress,
             bootstrap=bootstrap,
             workers=(os.cpu_count() or 1) if workers is None else workers,
+            notice=lambda text: print(f"p2pdp: {text}", file=sys.stderr),
             pairs=pairs is not None,
         )
     if pairs is not None:

@@ -1,9 +1,9 @@
 """The memory that an audit takes, said before it begins; what cannot fit is refused instead of being killed.
 
-An audit holds the records of all ledgers with what replaying them gives, and some arrays with a number for each pair
-of users, or of a block of them where there are many users. Large values are not held. How many records there are is
-told by a few ledgers: the others are taken to have as many a byte. Processes share all of that, but for what each
-computes itself and for pages that it touches.
+An audit holds the records of all ledgers with what replaying them gives, what belongs to each user, and some arrays
+with a number for each pair of users, or of a block of them where there are many users. Large values are not held. How
+many records there are is told by a few ledgers: the others are taken to have as many a byte. Processes share all of
+that, but for what each computes itself and for pages that it touches.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ Notice = Callable[[str], None]
 PROCESS_BYTES: Final = 100 * 1024**2  # of the program and its libraries
 OWN_SHARE: Final = 1.2  # of what is held, that each process comes to have of its own: its family says how much at most
 RECORD_BYTES: Final = 1600  # parsed, and replayed
+USER_BYTES: Final = 100 * 1024  # of each user: its machine, and what is gathered about it
 PAIR_BYTES: Final = 12 * 8  # of each pair, in all arrays together
 _LOOKED_AT: Final = 16  # users whose ledgers tell how many records there are
 _SAID_FROM: Final = 1024**3
@@ -45,6 +46,7 @@ def audit_bytes(evidence: Evidence, processes: int, *, pairs: bool = False) -> i
     """Return about how much memory an audit takes, all processes together."""
     analysis = protocol(evidence.spec.run.protocol).analysis()
     held = RECORD_BYTES * (_records(evidence, VIEW) + _records(evidence, PRIVATE))
+    held += USER_BYTES * evidence.roster.n
     numbers = BLOCK_PAIRS if in_blocks(evidence, pairs=pairs) else evidence.roster.n**2
     held += PAIR_BYTES * numbers if analysis.tells_pairs else 0
     return PROCESS_BYTES + held + processes * min(analysis.worker_bytes, int(OWN_SHARE * held))

@@ -539,6 +539,16 @@ def test_pairs_of_many_users_are_there_if_they_are_asked_for(
     assert [one["method"] for one in found["refusals"] if one["method"].startswith("published:")]
 
 
+def test_an_audit_that_takes_much_memory_says_so_before_it_begins(
+    tmp_path: Path, p2pdp_command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = recorded(tmp_path, RING)
+    assert "memory" not in p2pdp_command("audit", place, "--json")[2]
+    monkeypatch.setattr("p2pdp.runs.memory.PROCESS_BYTES", 3 * 1024**3)
+    monkeypatch.setattr("p2pdp.runs.memory.free_bytes", lambda: None)
+    assert "p2pdp: this audit takes about 3.0 GiB of memory" in p2pdp_command("audit", place, "--json")[2].splitlines()
+
+
 def test_where_nothing_is_exact_there_are_no_pairs(tmp_path: Path, p2pdp_command: Command) -> None:
     fails(p2pdp_command("audit", recorded(tmp_path, SPARSE), "--pairs", tmp_path / "pairs.npz"), 5, "--pairs")
 

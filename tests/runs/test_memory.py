@@ -13,7 +13,7 @@ from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.protocols.defaults import Analysis
 from p2pdp.replay.evidence import Evidence
 from p2pdp.runs import memory as module
-from p2pdp.runs.memory import OWN_SHARE, PAIR_BYTES, RECORD_BYTES, audit_bytes, check_memory
+from p2pdp.runs.memory import OWN_SHARE, PAIR_BYTES, RECORD_BYTES, USER_BYTES, audit_bytes, check_memory
 from tests.support.gossip_specs import gossip
 from tests.support.small import COMPLETE
 
@@ -37,7 +37,7 @@ def records(evidence: Evidence) -> int:
 
 def test_records_and_pairs_count(evidence: Evidence, monkeypatch: pytest.MonkeyPatch) -> None:
     """There are few users, whose ledgers are all looked at."""
-    held = RECORD_BYTES * records(evidence) + PAIR_BYTES * evidence.roster.n**2
+    held = RECORD_BYTES * records(evidence) + USER_BYTES * evidence.roster.n + PAIR_BYTES * evidence.roster.n**2
     assert audit_bytes(evidence, 3) == module.PROCESS_BYTES + held + 3 * int(OWN_SHARE * held)
     analysis = type(evidence.run.protocol.analysis())
     assert analysis.worker_bytes > Analysis.worker_bytes  # spectra of gaps
@@ -50,7 +50,7 @@ def test_shuffling_has_no_numbers_of_pairs(tmp_path: Path) -> None:
         next(one.path for one in samples() if one.name == "shuffle_single"), out=tmp_path / "run", audit=False
     )
     evidence = read_evidence(tmp_path / "run")
-    held = RECORD_BYTES * records(evidence)
+    held = RECORD_BYTES * records(evidence) + USER_BYTES * evidence.roster.n
     assert audit_bytes(evidence, 1) == module.PROCESS_BYTES + held + int(OWN_SHARE * held)
 
 
