@@ -275,7 +275,6 @@ class Peers:
             self.acknowledgements.learn(link, acknowledged, now_s)
         if number == link.received + 1 and not self.silent:
             if piece is not None and not (value := link.whole(piece, message)):  # no news: it may come again and again
-                link.gap_after, link.gap_at_s = link.received, now_s  # what comes behind it is asked for with it
                 if not self.closed and self._grants(link, REPEATS, now_s):
                     self.frame(link.peer, link.missing())
                 return None
