@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
 import pytest
 
 from p2pdp.core.errors import VerificationFailed
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
+from p2pdp.core.messages import FINISHED, TOTAL
+from p2pdp.core.step import Message
 from p2pdp.core.values import Share
-from p2pdp.ledger.records import RECEIVED, public_message
+from p2pdp.ledger.records import PUBLISHED, RECEIVED, pack_message, public_message
 from p2pdp.protocols.decision import SURVIVORS
 from p2pdp.replay.evidence import Recorded
-from p2pdp.replay.published import Link, tells
+from p2pdp.replay.published import Link, tells, with_curator
 from p2pdp.replay.transcript import replay
 from p2pdp.sim.faults import Crash
 from tests.support.pairwise_runs import Ran, simulated
 from tests.support.pairwise_world import pairwise
+
+if TYPE_CHECKING:
+    from p2pdp.core.values import LinearForm
+    from p2pdp.ledger.records import Contents
+    from p2pdp.protocols.run_plan import RunPlan
 
 TEXT = pairwise(6, terms="survivors_min = 3", privacy="colluders_max = 1")
 GONE = Crash(2, at_s=0.0075, down_s=None)
@@ -82,3 +92,28 @@ def test_a_share_is_neither_a_form_nor_a_link() -> None:
     share = Share(("draw", 1, 0, -3))  # type: ignore[arg-type]
     assert not tells(share)
     assert not isinstance(share, Link)
+
+
+@pytest.mark.parametrize("per_user", [False, True])
+def test_what_the_curator_refused_takes_no_place_of_what_it_waited_for(per_user: bool) -> None:
+    """A user that says `finished` where totals are waited for, or the reverse, names no item and no user."""
+    total, finished = Message(TOTAL, (1, 9)), Message(FINISHED)
+    first, second = ((0, total), (1, finished)) if per_user else ((1, finished), (0, total))
+    records = [
+        SimpleNamespace(kind=RECEIVED, index=at, body=SimpleNamespace(sender=sender, message=pack_message(message)))
+        for at, (sender, message) in enumerate((first, second))
+    ]
+    records.append(SimpleNamespace(kind=PUBLISHED, index=2, body=None))
+    run = SimpleNamespace(
+        completes_per_user=per_user,
+        plan=SimpleNamespace(starts=() if per_user else ("a token",)),
+        protocol=SimpleNamespace(publish=lambda _plan, told: told),
+    )
+    forms = {0: 10, 1: 11}
+    told = with_curator(
+        cast("RunPlan", run),
+        cast("Contents", SimpleNamespace(records=records)),
+        lambda sender, _to, _number, _record: cast("LinearForm", forms[sender]),
+    )
+    assert told[1] == [forms[first[0]], forms[second[0]]], "whatever it saw is in its view"
+    assert told[2] == ((11,) if per_user else ([10],))
