@@ -124,7 +124,7 @@ class Bootstrap:
         self._spared: Counter[Peer] = Counter()  # since they live, though their heads are missing
         self._blocked: set[Peer] = set()  # silent, and the run cannot go on without them
         self._live_min = live_min
-        self._stops = Stops(patience_s)
+        self._stops = Stops(patience_s, curator_knows=not starts)
         self._settlement = Settlement()
         self._unsettled: list[Peer] = []  # who is out, and what became of what it held is not decided
         self._began_at: dict[int, Peer] = {start.item: start.user for start in starts}

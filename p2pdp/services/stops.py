@@ -42,8 +42,10 @@ class Standing(NamedTuple):
 
 
 class Stops:
-    def __init__(self, patience_s: float) -> None:
+    def __init__(self, patience_s: float, *, curator_knows: bool = False) -> None:
+        """`curator_knows` says that users finish one by one, so that the curator knows who has not."""
         self._patience_s = patience_s
+        self._curator_knows = curator_knows
         self._disputes: dict[tuple[Peer, Peer], float] = {}  # who refused what whom sent -> until when that may last
         self._standing: dict[Peer, Standing] = {}
         self._moved_s = 0.0  # when bootstrap last did something about silence
@@ -88,12 +90,14 @@ class Stops:
 
         Only who says so again counts: what came together was said while bootstrap was away, and may be over. Users who
         have done their part hear nothing while the curator still does; it may know best for whom it waits, so they have
-        to say so for longer while it says nothing.
+        to say so for longer while it says nothing. Where it alone knows, they wait for as long as it takes to notice
+        that nothing comes, since it may have started again.
         """
         if now_s < self._moved_s + 2 * self._patience_s:
             return False
         recent = self._recent(now_s)
-        least_s = (0.5 if CURATOR in recent else 2.0) * self._patience_s
+        alone = self._curator_knows and not any(one.waits_for for one in recent.values())
+        least_s = (0.5 if CURATOR in recent else OLDER + 1.0 if alone else 2.0) * self._patience_s
         for_s = [one.at_s - one.since_s for peer, one in recent.items() if peer in live]
         if 2 * sum(said_s >= LONG * self._patience_s for said_s in for_s) >= max(1, len(live)):
             return True

@@ -74,6 +74,19 @@ def test_while_the_curator_does_not_say_so_too_users_have_to_say_it_for_longer(c
         assert stops.stands_still(LIVE, 40.0 + later_s) is (later_s >= enough_s)
 
 
+@pytest.mark.parametrize(("waited_for", "enough_s"), [((), 50.0), ((3,), 20.0)])
+def test_where_the_curator_alone_knows_for_whom_users_give_it_the_time_after_a_restart(
+    waited_for: tuple[int, ...], enough_s: float
+) -> None:
+    stops = Stops(10.0, curator_knows=True)
+    for later_s in (0.0, 10.0, 20.0, 30.0, 40.0, 50.0):
+        for peer in LIVE:
+            stops.stands(peer, waited_for, 40.0 + later_s)
+        assert stops.stands_still(LIVE, 40.0 + later_s) is (later_s >= enough_s)
+    stops.stands(CURATOR, [3], 91.0)
+    assert stops.stands_still(LIVE, 91.0)
+
+
 def test_half_of_the_users_are_believed_after_long_while_the_others_say_nothing() -> None:
     stops, live = Stops(10.0), frozenset(range(4))
     for at_s in range(40, 121, 10):
