@@ -4,7 +4,7 @@
 
 * of the wire (`oracle.py`): unreadable, conflict, gap, malformed, redrawn, doubled;
 * `exception`: an honest host raised one; `stopped`: an honest peer stopped for good without a fault of its own disk;
-* `out`: an honest user was put out that was there; `hung`: nothing went on for three times the patience,
+* `out`: an honest user was put out that was there and not done; `hung`: nothing went on for three times the patience,
   or with liars for as long as a standstill may take to be noticed (`worlds.py`);
 * `storm`: frames without end cross the wires while nothing goes on;
 * `ended`: the run gave up, and nobody but an honest peer that was there is named;
@@ -128,8 +128,11 @@ def _stopped(case: Schedule, world: LyingWorld, why: Stopped) -> list[Violation]
 
 
 def _unharmed(case: Schedule, world: LyingWorld) -> list[Violation]:
+    """Honest users stay in, unless a role whose disk was set back forgot the heads of users who are done and left."""
     found = []
     out = {peer for peer in world.out if peer not in world.liars and peer not in case.excused}
+    if case.excused & {BOOTSTRAP, CURATOR}:
+        out = {peer for peer in out if (host := world.processes[peer].host) is None or not host.done}
     if out:
         found.append(Violation("out", f"put out: {_names(out)}"))
     for peer in world.honest:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
 from p2pdp.core.errors import RunFailed
-from tests.campaigns.judging import run_schedule
+from p2pdp.core.ids import CURATOR
+from tests.campaigns.judging import _unharmed, run_schedule
 from tests.campaigns.schedules import schedule
 from tests.campaigns.worlds import Hung
 
@@ -52,6 +54,20 @@ def test_honest_runs_are_clean_and_frames_are_counted() -> None:
     traffic = world.oracle.traffic
     assert found == []
     assert 0 < traffic.messages < traffic.frames < world.network.frames
+
+
+@pytest.mark.parametrize(("forgot", "done", "told"), [(False, True, True), (True, True, False), (True, False, True)])
+def test_an_honest_user_that_is_out_is_told_unless_it_was_done_and_a_role_forgot(
+    forgot: bool, done: bool, told: bool
+) -> None:
+    case = schedule("gossip.average", 0, kinds=(), calm_network=True)
+    world, found = run_schedule(case)
+    assert found == []
+    world.out.append(1)
+    if not done:
+        world.processes[1].host = None
+    judged = _unharmed(replace(case, excused=frozenset({CURATOR} if forgot else ())), world)
+    assert ("out" in {violation.kind for violation in judged}) is told
 
 
 @pytest.mark.parametrize(("set_back", "took", "told"), [(False, 0, True), (True, 1, True), (True, 0, False)])
