@@ -14,7 +14,8 @@ the peer is gone:
 * others who were asked are silent too, as users of one process are who restart with it.
 
 So a peer that is gone counts as silent after one patience where all is on time, and after `(1 + STRETCH_MAX) / 2` at
-most, each and an eighth until the next look. A peer that is heard again is spared.
+most, each and an eighth until the next look; and up to five eighths later than one patience where all others answered
+just after the question, and so are asked anew before any of them is a witness. A peer that is heard again is spared.
 
 The caller owes: a clock that leaves out our own lateness, and looks only once everything that arrived was read.
 
