@@ -21,6 +21,7 @@ from p2pdp.peer.acknowledgements import PacketSpace
 from p2pdp.peer.fast_exchange import FastExchange
 from p2pdp.peer.link import Link
 from p2pdp.peer.payloads import CONTROL, DATA, DATA_HEAD, HEAD, POKE, RESEND
+from p2pdp.peer.pieces import Parts
 from p2pdp.protocols.participant import Participant
 from p2pdp.wire.codec import pack, pack_message, pack_value
 from tests.support.toys import Toys, UniqueDraws, forged, used_draws
@@ -168,11 +169,12 @@ class Lives:
 
     def _known(self, host: Any) -> tuple[Any, ...]:
         sent, peers = host.messages_sent, host._peers
-        slots = [name for name in (*PacketSpace.__slots__, *Link.__slots__) if name != "stamp"]
+        slots = [name for name in (*PacketSpace.__slots__, *Link.__slots__) if name not in ("stamp", "_parts")]
         links = [[getattr(link, name) for name in slots] for _, link in sorted(peers.links.items())]
+        parts = [[getattr(link.parts, name) for name in Parts.__slots__] for _, link in sorted(peers.links.items())]
         timers, machine = peers.acknowledgements, host._machine
         return (
-            sent, links, timers.owed_since_s, timers.ack_at_s, set(timers._in_flight), timers.check_at_s,
+            sent, links, parts, timers.owed_since_s, timers.ack_at_s, set(timers._in_flight), timers.check_at_s,
             machine._received_at, machine._passed, [repr(getattr(machine._machine, name)) for name in self.slots],
             host._machine_wake_at_s, host.fault_counts, host.proved,
         )  # fmt: skip
