@@ -4,8 +4,9 @@
 
 * of the wire (`oracle.py`): unreadable, conflict, gap, malformed, redrawn, doubled;
 * `exception`: an honest host raised one; `stopped`: an honest peer stopped for good without a fault of its own disk;
-* `out`: an honest user was put out that was there and not done; `hung`: nothing went on for three times the patience,
-  or with liars for as long as a standstill may take to be noticed (`worlds.py`);
+* `out`: an honest user was put out that was there and not done;
+* `hung`: nothing went on for longer than it takes to put out somebody, or with liars for as long as a standstill may
+  take to be noticed (`worlds.py`);
 * `storm`: frames without end cross the wires while nothing goes on;
 * `ended`: the run gave up, and nobody but an honest peer that was there is named;
 * `verify`: ledgers of honest runs do not verify; `blame`: verification names an honest peer;

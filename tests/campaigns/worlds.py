@@ -14,6 +14,7 @@ from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.effects import Effects
 from p2pdp.peer.host import Host
 from p2pdp.peer.standstill import GAPS_MIN
+from p2pdp.peer.watch import STRETCH_MAX
 from p2pdp.services.stops import LONG
 from p2pdp.sim.faults import Crash, Faults, Harm
 from p2pdp.sim.process import Process
@@ -22,7 +23,9 @@ from tests.campaigns.lying import Behaviour, Liar
 from tests.campaigns.oracle import Channels, WireOracle
 from tests.campaigns.specs import prepared
 
-PATIENCES: Final = 3.0  # within so many a run has to go on or to end
+# Within so many a run has to go on or to end: who is gone is silent after (1 + STRETCH_MAX) / 2 and two looks at most
+# (`peer/watch.py`), and then has one to answer a probe (`services/bootstrap.py`).
+PATIENCES: Final = (1.0 + STRETCH_MAX) / 2 + 0.25 + 1.0
 LOOKS: Final = 4.0  # patiences until a standstill is noticed and acted on, beside how long it has to last
 LOSSY_PATIENCES: Final = 8.0  # where frames get lost
 _ACT: Final = 9  # a kind of event: liars do what they want
@@ -96,7 +99,7 @@ class LyingWorld(World):
 
     def _happen(self, kind: int, process: Process, content: Any) -> None:
         if self.now_s > self._due_s:
-            raise Hung(f"nothing went on for {self._patiences:.0f} times the patience at {self.now_s:.1f} s")
+            raise Hung(f"nothing went on for {self._patiences:.2f} times the patience at {self.now_s:.1f} s")
         if self._between_honest > FRAMES_MAX + QUIET_FRAMES * self.now_s / self.patience_s:
             raise Storm(f"{self._between_honest} frames between honest peers by {self.now_s:.1f} s")
         liar = self.liars.get(process.peer)
