@@ -63,7 +63,7 @@ def audit_run(
     refusals = refusals_with_broker(run.spec, [refusal for finding in findings for refusal in finding.refusals])
     if not claims:
         raise Refused("; ".join(f"{refusal.observer}: {refusal.reason}" for refusal in refusals))
-    exact = next((finding for finding in findings if finding.mu is not None), findings[0])
+    exact = next((one for one in findings if one.mu is not None or one.totals is not None), findings[0])
     pairs, conditioning = _pairs(findings)
     epsilon, variation = pairs.epsilon, pairs.variation
     if cost is not None:

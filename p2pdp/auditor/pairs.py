@@ -22,6 +22,7 @@ from p2pdp.privacy.gaussian_curve import epsilons_of
 
 HELD_MAX: Final = 4000  # users of whom all pairs are held
 BLOCK_PAIRS: Final = 1 << 22  # that are looked at together
+_LEAST: Final = -np.finfo(np.float64).max
 
 
 def blocks_of(observers: int, users: int) -> Iterator[slice]:
@@ -86,7 +87,7 @@ class Gathering:
         seers, epsilon = np.array(observers, dtype=np.int64), epsilons_of(self._delta, told)
         there = ~np.isnan(epsilon)
         self._worst.add(seers, epsilon, mu)
-        self._best.add(seers, -epsilon, mu)
+        self._best.add(seers, np.maximum(-epsilon, _LEAST), mu)  # an infinite epsilon is one of a pair too
         self._told.add(seers, told, told)
         self._sums.append(np.where(there, epsilon, 0.0).sum(axis=1))
         self._counts += there.sum(axis=1)
@@ -123,7 +124,16 @@ class Gathering:
             np.where(known, self._worst.values, math.nan),
             self._worst.beside,
             np.where(known, sums / np.maximum(self._counts, 1), math.nan),
-            (best, int(self._best.observers[best]), -float(self._best.values[best]), float(self._best.beside[best])),
+            (
+                best,
+                int(self._best.observers[best]),
+                _epsilon_of(self._best.values[best]),
+                float(self._best.beside[best]),
+            ),
             self.pairs,
             self._infinite,
         )
+
+
+def _epsilon_of(least: float) -> float:
+    return math.inf if least == _LEAST else -float(least)

@@ -42,7 +42,7 @@ def _rows(found: RunStatus) -> Iterator[tuple[str, str]]:
     yield "what", _what(found)
     facts = {"run": found.run_id, "user": found.user, "enrolled": found.enrolled, "ready": found.ready}
     facts |= {"excluded": ", ".join(map(str, found.excluded)) or None, "started": found.started}
-    if found.seconds is not None:
+    if isinstance(found.seconds, int | float) and abs(found.seconds) < 1e15:  # it may come from an altered file
         facts["seconds"] = f"{found.seconds:.4g}"
     yield from ((name, str(value)) for name, value in facts.items() if value is not None)
     if found.headline is not None and found.worst is not None:

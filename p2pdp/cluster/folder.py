@@ -59,6 +59,7 @@ from p2pdp.files.folder import (
 from p2pdp.files.keys import PUBLIC_FILE, SECRET_FILE
 from p2pdp.files.skeletons import skeleton_name, skeletons_folder
 from p2pdp.files.spec import parse_spec
+from p2pdp.ledger.journal import VIEW
 from p2pdp.node import roles
 from p2pdp.node.disk import drop_pieces, durable_secret, write_durably
 from p2pdp.node.shell import TOTALS_FILE
@@ -122,7 +123,8 @@ class RunFolder:
         """Unlink the keys of a run that is over, which its ended processes could not, and what never came whole."""
         for key in self.run_keys():
             key.unlink(missing_ok=True)
-        drop_pieces(self.path)
+        for ledger in self.path.rglob(f"{VIEW}.ledger"):
+            drop_pieces(ledger.parent)
 
     @cached_property
     def spec(self) -> Spec:

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, TextIO
 
+from p2pdp.crypto.entropy import random_bytes
 from p2pdp.files.folder import RESULT_FILE, read_json
 from p2pdp.files.reading import in_folder
 
 LONG: Final = 1024  # numbers; shorter vectors stay lists
 _BEGIN: Final = '": [\n'
 _END: Final = ("]", "],")
-_NAME: Final = "\0vector "  # which no text begins with
 
 
 def read_result(folder: Path) -> dict[str, Any]:
@@ -28,14 +28,19 @@ def read_result(folder: Path) -> dict[str, Any]:
 
 def _load(file: TextIO) -> Any:
     vectors: dict[str, array[float]] = {}
+    marker = f"vector {random_bytes(16).hex()} "  # which no file holds
 
     def with_vectors(read: dict[str, Any]) -> dict[str, Any]:
         return {key: vectors.get(value, value) if isinstance(value, str) else value for key, value in read.items()}
 
-    return json.loads("".join(_without(file, vectors)), object_hook=with_vectors)
+    try:
+        return json.loads("".join(_without(file, vectors, marker)), object_hook=with_vectors)
+    except ValueError:  # it is laid out in another way
+        file.seek(0)
+        return json.load(file)
 
 
-def _without(file: TextIO, vectors: dict[str, array[float]]) -> Iterator[str]:
+def _without(file: TextIO, vectors: dict[str, array[float]], marker: str) -> Iterator[str]:
     """Yield the text with a name in place of each long vector."""
     begun, first, numbers = "", list[str](), array("d")  # a list: its first line, its first numbers as text, and all
     for line in file:
@@ -47,7 +52,7 @@ def _without(file: TextIO, vectors: dict[str, array[float]]) -> Iterator[str]:
                     first.append(line)
                 continue
             if len(numbers) > LONG and line.strip() in _END:
-                name = f"{_NAME}{len(vectors)}"
+                name = f"{marker}{len(vectors)}"
                 vectors[name] = numbers
                 yield f"{begun.rstrip()[:-1]}{json.dumps(name)}{line.strip()[1:]}\n"
                 begun, first, numbers = "", [], array("d")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import groupby
@@ -29,6 +30,7 @@ from p2pdp.files.ledgers import LedgerFile
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import CLOSED, DamagedLedger, LedgerError, Record
 from p2pdp.ledger.stored import stream, whole_end
+from p2pdp.peer.pieces import SHELF_BYTES_MAX
 from p2pdp.peer.tap import wire_line
 
 PIECES: Final = ".pieces"  # how names of files end that hold pieces of values on their way
@@ -172,14 +174,22 @@ class PieceFiles:
         return self._folder / f"{peer:04d}{PIECES}"
 
     def read(self, peer: Peer) -> bytes:
+        """Return what is there, if it is a file of a size that we could have written."""
         try:
-            return self._path(peer).read_bytes()
+            descriptor = os.open(self._path(peer), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(descriptor, "rb") as file:
+                found = os.fstat(descriptor)
+                fits = stat.S_ISREG(found.st_mode) and found.st_size <= SHELF_BYTES_MAX
+                return file.read() if fits else b""
         except OSError:
             return b""
 
     def write(self, peer: Peer, at: int, head: bytes, data: bytes) -> None:
         try:
-            descriptor = os.open(self._path(peer), os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+            if at == 0:  # a new file, which is ours alone; what was not kept before has no sequel
+                self.drop(peer)
+            new = 0 if at else os.O_CREAT | os.O_EXCL
+            descriptor = os.open(self._path(peer), os.O_WRONLY | new | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
             try:
                 os.ftruncate(descriptor, at)
                 os.lseek(descriptor, at, os.SEEK_SET)
@@ -198,10 +208,11 @@ class PieceFiles:
 
 
 def drop_pieces(folder: Path) -> None:
-    """Remove what is left of values that never came whole, in all folders below this one too."""
-    for path in folder.rglob(f"*{PIECES}"):
-        with suppress(OSError):
-            path.unlink()
+    """Remove what is left in this folder of values that never came whole, and no file of anybody else's."""
+    for path in folder.glob(f"*{PIECES}"):
+        if path.stem.removeprefix("-").isdecimal():
+            with suppress(OSError):
+                path.unlink()
 
 
 def durable_secret(path: Path, *, power: bool = True) -> bytes:

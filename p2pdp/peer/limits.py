@@ -7,8 +7,9 @@ nothing, and what was a message comes again when its sender sends it again.
 
 The rates, and why honest peers stay far below them:
 
-* `RESENDS`: each is answered by up to 256 frames. A peer asks once for each gap, again
-  after a fifth of the patience while it lasts, and a gap takes a broken connection.
+* `RESENDS`: each is answered by up to 256 messages, with all pieces of their values, and counts for one more a
+  MiB of those, up to `LARGE_MAX`. A peer asks once for each gap, again after a fifth of the patience while it lasts,
+  and a gap takes a broken connection.
 * `QUESTIONS`: hellos and pokes, each answered by one frame. A peer asks once for each new connection and twice a second
   while it restarts; bootstrap pokes eight times in a patience.
 * `REPEATS`: messages that we have already, each answered by one frame. A peer sends up to 256 again at once, and then
@@ -46,6 +47,7 @@ class Rate(NamedTuple):
 
 QUESTIONS: Final = Rate("questions", 32.0, 128.0)
 RESENDS: Final = Rate("resends", 16.0, 64.0)
+LARGE_MAX: Final = 15.0  # as so many more at most counts a question that is answered by large values, one a MiB
 REPEATS: Final = Rate("repeats", 512.0, 2048.0)
 WRONG: Final = Rate("wrong", 4.0, 128.0)
 MESSAGES: Final = Rate("messages", 32.0, 4096.0)

@@ -29,7 +29,7 @@ from p2pdp.peer import payloads
 from p2pdp.peer.acknowledgements import Acknowledgements, SentMessage
 from p2pdp.peer.credentials import Credentials
 from p2pdp.peer.effects import Entropy, Timing
-from p2pdp.peer.limits import QUESTIONS, REPEATS, RESENDS, TOO_MANY, Limits, Rate
+from p2pdp.peer.limits import LARGE_MAX, QUESTIONS, REPEATS, RESENDS, TOO_MANY, Limits, Rate
 from p2pdp.peer.link import SETTLED, Hello, Link, Verdict
 from p2pdp.peer.payloads import Arrival, Payload, Piece, parse_payload
 from p2pdp.peer.pieces import ALL, NO_SHELF, Shelf
@@ -345,7 +345,10 @@ class Peers:
 
     def _grants(self, link: Link, rate: Rate, now_s: float) -> bool:
         limits = self.limits
-        granted = (limits.grants if rate is RESENDS else limits.answers)(link.peer, rate, now_s)
+        if rate is RESENDS:
+            granted = limits.grants(link.peer, rate, now_s, 1.0 + min(LARGE_MAX, link.large_bytes / 2**20))
+        else:
+            granted = limits.answers(link.peer, rate, now_s)
         if not granted:
             self.fault(TOO_MANY, link.peer)
         return granted

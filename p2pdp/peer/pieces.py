@@ -30,6 +30,7 @@ ALL: Final = Piece(0, 0, 0)  # asks for all that is in flight
 _PLACE: Final = Struct(">IQQI")  # of a piece, and how long it is
 _CHECK: Final = Struct(">I")
 _HEAD_BYTES: Final = _PLACE.size + _CHECK.size
+SHELF_BYTES_MAX: Final = VALUE_BYTES_MAX + 64 * 1024  # with the heads of its pieces
 
 
 class Shelf(Protocol):

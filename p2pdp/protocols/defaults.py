@@ -186,8 +186,9 @@ class Analysis:
     tells_pairs = True
     """If true, an audit has a number for each pair of users, in memory too."""
 
-    looks_in_blocks = False
-    """If true, an audit of many users does not hold that in memory, unless it is asked for (`auditor/pairs.py`)."""
+    def looks_in_blocks(self, run: RunPlan) -> bool:
+        """Return whether an audit of many users need not hold all of that in memory (`auditor/pairs.py`)."""
+        return False
 
     worker_bytes = 64 * 1024**2
     """Memory that each process that shares an audit has of its own, at most."""

@@ -39,7 +39,7 @@ def unnoticed(_text: str) -> None:
 def in_blocks(evidence: Evidence, *, pairs: bool) -> bool:
     """Return whether an audit looks at pairs in blocks of observers; with `pairs` it is asked for all of them."""
     analysis = protocol(evidence.spec.run.protocol).analysis()
-    return analysis.looks_in_blocks and evidence.roster.n > HELD_MAX and not pairs
+    return evidence.roster.n > HELD_MAX and not pairs and analysis.looks_in_blocks(evidence.run)
 
 
 def audit_bytes(evidence: Evidence, processes: int, *, pairs: bool = False) -> int:

@@ -14,8 +14,8 @@ them: a liar that keeps an item says so least of all, and fewer liars than that 
 collude and keep silent about it, half of the users are believed after `LONG` patiences. Where the
 schedule is public each also says whom it waits for. Whom the curator waits for, and who says itself that it waits for
 nobody, is put out, and the run goes on: nobody else's word is needed for that. Otherwise the run ends with the names of
-all who were waited for by others and said of nobody that they wait for them, or of all who were waited for. For these
-names older words count too, since newer ones may have been lost on their way.
+all who were waited for by others and said of nobody that they wait for them, or of all who were waited for. Of
+whom others wait for an older word counts too, since newer ones may have been lost on their way.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ class Stops:
         if now_s < self._moved_s + 2 * self._patience_s:
             return False
         recent = self._recent(now_s)
-        alone = self._curator_knows and not any(one.waits_for for one in recent.values())
+        naming = sum(peer in live and bool(one.waits_for) for peer, one in recent.items())
+        alone = self._curator_knows and naming <= max(1, len(live) // 4)  # so few may be liars
         least_s = (0.5 if CURATOR in recent else OLDER + 1.0 if alone else 2.0) * self._patience_s
         for_s = [one.at_s - one.since_s for peer, one in recent.items() if peer in live]
         if 2 * sum(said_s >= LONG * self._patience_s for said_s in for_s) >= max(1, len(live)):
@@ -112,7 +113,10 @@ class Stops:
 
     def standstill(self, live: AbstractSet[Peer], now_s: float) -> Stopped:
         """Return what is to be said of a standstill; who was late says less than who is waited for."""
-        standing = self._recent(now_s, OLDER)
+        standing = self._recent(now_s)
+        awaited = {who for one in standing.values() for who in one.waits_for}
+        older = self._recent(now_s, OLDER)
+        standing |= {peer: one for peer, one in older.items() if peer in awaited - standing.keys()}
         by: dict[Peer, list[Peer]] = {}
         for peer, one in sorted(standing.items()):
             for who in one.waits_for & live:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.auditor import pairs
+from p2pdp.auditor.audit import audit_run
 from p2pdp.auditor.claims import gaussian_claim
 from p2pdp.auditor.context import AccountResult, AuditContext
 from p2pdp.auditor.exact import exact_account
@@ -18,6 +19,7 @@ from p2pdp.core.arrays import Floats
 from p2pdp.core.claims import Claim, Observer, Protected, Unit
 from p2pdp.privacy.gaussian_curve import epsilons_of
 from p2pdp.protocols.gossip.analysis.account import gossip_account
+from p2pdp.replay.evidence import Recorded
 from tests.support.gossip_specs import LOSSY, shared
 from tests.support.gossips import context_of, gossip
 from tests.support.pairwise_world import pairwise
@@ -74,6 +76,13 @@ def test_totals_are_those_of_the_whole_matrix(data: st.DataObject, users: int, s
     assert replace(claim, epsilon_mean=None, mu_mean=None) == replace(whole, epsilon_mean=None, mu_mean=None)
 
 
+def test_the_best_of_infinite_pairs_is_a_pair() -> None:
+    mu = np.full((3, 3), math.inf)
+    np.fill_diagonal(mu, math.nan)
+    found, _ = summed_up(mu, range(3), 1)
+    assert found.best == (0, 1, math.inf, math.inf)
+
+
 def test_another_mechanism_costs_every_pair_the_same_and_leaves_no_mu() -> None:
     found, _ = summed_up(np.array([[math.nan, 1.0], [0.5, math.nan]]), [0, 1], 1)
     dearer = found.with_cost(2.0)
@@ -128,3 +137,30 @@ def test_accounts_claim_the_same_of_pairs_in_blocks(
     if held.epsilon_coalition is not None:
         assert found.epsilon_coalition is not None
         assert np.array_equal(found.epsilon_coalition, held.epsilon_coalition, equal_nan=True)
+
+
+@pytest.mark.parametrize("make", [lambda: gossip(8, "ring", "rounds = 2"), lambda: pairwise(6)])
+def test_an_audit_in_blocks_has_what_belongs_to_colluders(
+    make: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = quiet(make())
+    given = run.plan, Recorded(run.plan, run.contents()), (), DELTA, (1, 2)
+    held = audit_run(*given)
+    monkeypatch.setattr(pairs, "BLOCK_PAIRS", 3 * run.plan.n)
+    found = audit_run(*given, in_blocks=True)
+    for name in ("mu_coalition", "leak_coalition", "epsilon_coalition"):
+        assert np.array_equal(getattr(found, name), getattr(held, name), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "blocks"),
+    [
+        (gossip(8, "ring", "rounds = 2"), True),
+        (gossip(8, "regular", "rounds = 2").replace('"regular"', '"regular"\ndegree = 4\npublic = false'), False),
+        (shared(gossip(6, "ring", noise='mechanism = "gaussian"\nsigma = 1.0')), False),
+        (pairwise(6), True),
+    ],
+)
+def test_pairs_are_in_blocks_where_nothing_else_has_a_number_for_each(text: str, blocks: bool) -> None:
+    run = quiet(text).plan
+    assert run.protocol.analysis().looks_in_blocks(run) is blocks

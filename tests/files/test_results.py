@@ -18,7 +18,7 @@ def outputs_of(*values: Any) -> dict[str, Any]:
 
 
 def as_lists(document: dict[str, Any]) -> dict[str, Any]:
-    for one in (document, *document["outputs"]):
+    for one in (document, *document.get("outputs", ())):
         for key, value in one.items():
             if hasattr(value, "typecode"):
                 assert len(value) > LONG
@@ -65,6 +65,15 @@ def test_vectors_take_little_memory(tmp_path: Path) -> None:
     assert [len(one["value"]) for one in document["outputs"]] == [numbers] * users
     assert kept < 10 * (users + 2) * numbers
     assert peak < kept + 10 * numbers + 200 * LONG
+
+
+@pytest.mark.parametrize(
+    "end", ["1.5\n]}", '1.5\n],\n "y": 2}', "NaN,\n null\n]\n}", '1.5\n], "y": [\n]}', "Infinity\n]\n}"]
+)
+def test_a_result_that_is_laid_out_in_another_way_is_read_as_it_is(tmp_path: Path, end: str) -> None:
+    text = '{"x": [\n' + "".join(f"{number}.5,\n" for number in range(2 * LONG)) + end
+    (tmp_path / RESULT_FILE).write_text(text)
+    assert repr(as_lists(read_result(tmp_path))) == repr(as_lists(json.loads(text)))
 
 
 def test_what_is_no_result_is_named(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from p2pdp.files.folder import WIRE_FILE
 from p2pdp.ledger.journal import PRIVATE, VIEW
 from p2pdp.ledger.records import CLOSED, LEDGER_MAGIC, OPENED, Chain
 from p2pdp.node.disk import Disk, PieceFiles, WireLog, drop_pieces, durable_secret, is_closed, write_durably
+from p2pdp.peer.pieces import SHELF_BYTES_MAX
 from tests.support.toys import link_to
 
 
@@ -238,8 +239,29 @@ def test_pieces_are_kept_for_their_owner_only_in_place_of_what_follows_them(tmp_
     shelf.drop(2)
     assert (shelf.read(2), shelf.read(3)) == (b"", b"third")
     PieceFiles(tmp_path).write(5, 0, b"", b"fifth")
+    (tmp_path / "my.pieces").touch()
     drop_pieces(tmp_path.parent)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["private.ledger", "view.ledger"]
+    assert shelf.read(5) == b"fifth", "only in this folder"
+    drop_pieces(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["my.pieces", "private.ledger", "view.ledger"]
+
+
+def test_what_others_put_on_the_shelf_is_not_read_and_not_written_through(tmp_path: Path) -> None:
+    shelf, elsewhere = PieceFiles(tmp_path), tmp_path / "elsewhere"
+    elsewhere.write_bytes(b"mine")
+    (tmp_path / "0001.pieces").symlink_to(elsewhere)
+    (tmp_path / "0002.pieces").hardlink_to(elsewhere)
+    os.mkfifo(tmp_path / "0003.pieces")
+    with (tmp_path / "0004.pieces").open("wb") as file:
+        file.truncate(SHELF_BYTES_MAX + 1)
+    assert [shelf.read(peer) for peer in (1, 3, 4)] == [b""] * 3
+    for peer in range(1, 5):
+        shelf.write(peer, 0, b"head", b"piece")
+        assert shelf.read(peer) == b"headpiece"
+        assert (tmp_path / f"000{peer}.pieces").stat().st_mode & 0o777 == 0o600
+    assert elsewhere.read_bytes() == b"mine"
+    shelf.write(5, 9, b"head", b"behind what was not kept")
+    assert shelf.read(5) == b""
 
 
 def test_a_disk_that_has_no_room_for_a_piece_keeps_none_of_that_value_and_goes_on(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -122,6 +123,17 @@ def test_a_gap_is_asked_for_again_after_a_wait_since_questions_get_lost() -> Non
                 if give(theirs, frames[1], at_s) is None and out(theirs)]  # fmt: skip
     assert asked_at == [1.0, 1.0 + 1.1 * wait_s, 1.0 + 2.2 * wait_s]
     assert kinds(theirs) == ["gap"] * 3
+
+
+def test_a_question_that_large_values_answer_counts_for_more() -> None:
+    mine, theirs = peers_of(0), peers_of(1)
+    mine.send(1, pack_message(Message("m", ())), bytes(4 * 2**20), 0.0)
+    out(mine)
+    asked, answered = theirs.link(0).control(payloads.RESEND), 0
+    for _ in range(100):
+        arrive(mine, forged(1, 0, asked), 1.0)
+        answered += bool(out(mine))
+    assert answered == math.ceil(RESENDS.burst / 5.0)
 
 
 def test_a_later_gap_is_asked_for_anew() -> None:

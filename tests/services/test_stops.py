@@ -137,5 +137,23 @@ def test_a_standstill_names_by_older_words_too_but_not_by_very_old_ones() -> Non
     assert stops.standstill(LIVE, 61.0) == Stopped(STANDSTILL, [[1, CURATOR]])
 
 
+def test_older_words_of_whom_nobody_waits_for_name_nobody() -> None:
+    """It may have gone on since: who moves again says nothing of that."""
+    stops = Stops(1.0)
+    stops.stands(5, [3], 10.0)
+    for quarter in range(13):
+        for user in (0, 1, 2, 3, 4):
+            stops.stands(user, [], 10.5 + quarter / 4)
+    assert stops.standstill(frozenset(range(6)), 13.5) == Stopped(STANDSTILL, [])
+
+
+def test_few_who_name_somebody_do_not_take_the_curators_time_away() -> None:
+    stops, live = Stops(1.0, curator_knows=True), frozenset(range(8))
+    for at_s in range(10, 16):
+        for user in live:
+            stops.stands(user, [3] if user < 2 else [], float(at_s))
+        assert stops.stands_still(live, float(at_s)) is (at_s == 15)
+
+
 def test_too_few_names_who_is_out() -> None:
     assert too_few([3, 1]).concerned == [[1], [3]]

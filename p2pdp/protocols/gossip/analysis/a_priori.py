@@ -203,12 +203,17 @@ _KNOWN: Final = "no bound here: the graph is drawn from the seed in the spec, wh
 _TOLD: Final = "values were published, and the theorem knows of none"
 
 
+def hides_graph(run: RunPlan) -> bool:
+    """Return whether users do not know the graph, in a way for which there is an account."""
+    graph = run.spec.graph
+    return run.plan.coin is not None or (graph.kind in _ALIKE and not graph.public)
+
+
 def hidden_graph_account(context: AuditContext) -> AccountResult:
     run, plan = context.run, context.run.plan
     if not plan.in_rounds or plan.block or plan.noise.name != "gaussian" or plan.pair_noise is not None:
         return AccountResult()
-    graph = run.spec.graph
-    if plan.coin is None and (graph.kind not in _ALIKE or graph.public):
+    if not hides_graph(run):
         return AccountResult()
     reason = _TOLD if context.transcript.published != () else unlike_plan(context)
     if reason is not None:

@@ -22,7 +22,12 @@ from p2pdp.ledger.records import Contents
 from p2pdp.protocols.contract import Estimate
 from p2pdp.protocols.defaults import Account, Analysis, Read, Rows
 from p2pdp.protocols.gossip.analysis import outcome as averages
-from p2pdp.protocols.gossip.analysis.a_priori import gossip_a_priori, hidden_graph_account, refusals_in_advance
+from p2pdp.protocols.gossip.analysis.a_priori import (
+    gossip_a_priori,
+    hidden_graph_account,
+    hides_graph,
+    refusals_in_advance,
+)
 from p2pdp.protocols.gossip.analysis.account import gossip_account
 from p2pdp.protocols.gossip.analysis.decoding import read_gossip
 from p2pdp.protocols.gossip.analysis.fast import fast_averages, standard_error_of
@@ -39,7 +44,10 @@ EXACT_MAX: Final = 2048
 
 class GossipAnalysis(Analysis):
     what_ran = "Each user added noise to its value and then averaged with its neighbours, again and again."
-    looks_in_blocks = True
+
+    def looks_in_blocks(self, run: RunPlan) -> bool:
+        """Return whether neither noise of pairs nor an account of hidden graphs has a number for each pair anyway."""
+        return run.plan.pair_noise is None and not (run.plan.in_rounds and hides_graph(run))
 
     def gather(self, run: RunPlan, recorded: Recorded, found: Outcome) -> None:
         averages.gather(run, recorded, found)

@@ -56,9 +56,11 @@ def _sigmas(run: RunPlan, _paths: object, epsilon: float | None, delta: float) -
 
 class GossipDescentAnalysis(GossipAnalysis):
     what_ran = "Users trained a model together: each adds noise to its gradients and averages with its neighbours."
-    looks_in_blocks = False
     fast_in_advance = True
     learning = Learning(_sigmas, gossip_baselines_of, gossip_scored, STEP, lambda run: int(run.plan.gradients))
+
+    def looks_in_blocks(self, run: RunPlan) -> bool:
+        return False
 
     def gather(self, run: RunPlan, recorded: Recorded, found: Outcome) -> None:
         gossip_descents.gather(run, recorded, found)

@@ -110,7 +110,9 @@ class GossipViews:
         self.regular = self.graph is not None and self._follows_weights(transcript)
         self._unknown: set[int] = set()
         self._ends = ends_drawn(transcript)
-        self._laplacian = ratio_of(run.plan) * laplacian_of(run.n, self._ends)
+        self._laplacian = np.zeros((1, 1))  # with noise of pairs as large as a number for each pair of users
+        if len(self._ends):
+            self._laplacian = ratio_of(run.plan) * laplacian_of(run.n, self._ends)
         if self.regular:
             self.layers: Layers = fixed_layers(self.weights, run.plan.rounds)
         else:

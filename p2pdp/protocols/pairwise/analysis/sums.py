@@ -36,9 +36,11 @@ class PairwiseAnalysis(Analysis):
         "learned the sum over those who were left."
     )
     headline_observer = Observer.CURATOR
-    looks_in_blocks = True
     fast_in_advance = True
     curator_reads = True
+
+    def looks_in_blocks(self, run: RunPlan) -> bool:
+        return True
 
     def gather(self, run: RunPlan, recorded: Recorded, found: Outcome) -> None:
         linear.gather(run, recorded, found)
