@@ -200,7 +200,7 @@ class Bootstrap:
                 step = step.then(self._exclude(peer, now_s))
             step = step.then(self._go(draws), self._progress())
         for peer, since_s in sorted(self._probes.items()):
-            if now_s >= since_s + self._patience_s and self._probes.pop(peer, None) is not None:
+            if now_s >= since_s + self._answer_s and self._probes.pop(peer, None) is not None:
                 step = step.then(self._gave_no_sign(peer, now_s))
         step = step.then(*(self._probe(user, now_s) for user in self._inquiries.press(now_s)))
         stopped = None if self._published else self._stops.due(now_s)
@@ -260,6 +260,11 @@ class Bootstrap:
         if suspected and self._published:
             self._spared[peer] += 1
         return Step(sends=(Send(CURATOR, Message(messages.SPARED, (peer,))),) if suspected and self._published else ())
+
+    @property
+    def _answer_s(self) -> float:
+        """Return the time for an answer; after the result, when users are done, the curator gives it for them."""
+        return self._patience_s * (2.0 if self._published else 1.0)
 
     def _gave_no_sign(self, peer: Peer, now_s: float) -> Step:
         """Put out who did not answer a probe, unless the result may be out: then users are done and answer none."""
@@ -387,7 +392,7 @@ class Bootstrap:
         return Step(tuple(sends))
 
     def _wake_at_s(self) -> float | None:
-        times = [since_s + self._patience_s for since_s in self._probes.values()]
+        times = [since_s + self._answer_s for since_s in self._probes.values()]
         stop_at_s = None if self._published else self._stops.wake_at_s
         times += filter(None, (self._ready_by_s, self._inquiries.press_at_s, stop_at_s))
         return min(times, default=None)
