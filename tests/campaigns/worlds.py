@@ -73,7 +73,8 @@ class LyingWorld(World):
         self._looks = LOOKS
         if len(liars) > max(1, made.run.n // 4):  # as many may keep silent about what they keep (`services/stops.py`)
             self._looks += LONG
-        if liars:  # then a run may stand still, which has to be noticed within a stated time (`peer/standstill.py`)
+        forget = any(crash.rolled_back_to is not None or crash.disk is not None for crash in faults.crashes)
+        if liars or forget:  # then a run may stand still, which is noticed within a stated time (`peer/standstill.py`)
             self._patiences = max(self._patiences, 2 * made.run.n + self._looks)
         self._due_s = ENROL_S  # applications have waits of their own
         for user in self.liars:
