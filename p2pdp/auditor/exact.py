@@ -274,7 +274,7 @@ def _in_blocks(
     finding = AccountResult(refusals=refusals)
     if gathering.pairs:
         stated = claims.stated(Observer.NODE)
-        finding.claims.append(gathering.claim(context.run.protected, method, context.delta, stated))
+        finding.claims.append(gathering.claim(context.run.protected, method, stated))
         finding.totals = gathering.totals()
     _beside_users(finding, context, claims, views, roles)
     return finding

@@ -98,7 +98,7 @@ class Gathering:
     def pairs(self) -> int:
         return int(self._counts.sum())
 
-    def claim(self, protected: Protected, method: str, delta: float, assumptions: Sequence[str]) -> Claim:
+    def claim(self, protected: Protected, method: str, assumptions: Sequence[str]) -> Claim:
         """Return the claim about single users as observers, who know the route."""
         user = int(np.argmax(self._told.values))
         most, count = float(self._told.values[user]), self.pairs
@@ -108,7 +108,7 @@ class Gathering:
             Observer.NODE,
             method,
             Conditioning.PUBLIC,
-            delta,
+            self._delta,
             (user, int(self._told.observers[user])),
             assumptions,
             epsilon=(gaussian.epsilon_of(self._delta, most), mean),

@@ -68,9 +68,10 @@ class Peers:
         self.acknowledgements = Acknowledgements(timing.tick_s, timing.resend_s, timing.resend_max_s)
 
     def link(self, peer: Peer) -> Link:
-        if peer not in self.links:
-            self.links[peer] = Link(peer, self._credentials.stamp(peer), self.shelf, self._credentials.context)
-        return self.links[peer]
+        found = self.links.get(peer)
+        if found is None:
+            found = self.links[peer] = Link(peer, self._credentials.stamp(peer), self.shelf, self._credentials.context)
+        return found
 
     def frame(self, peer: Peer, payload: bytes, value: bytes | memoryview = b"") -> None:
         """Send a payload, behind which a `value` part may come that is not copied before."""
@@ -93,12 +94,13 @@ class Peers:
             return
         self.acknowledgements.sent(link, now_s)
         doubted = link.doubted_until_s not in (None, SETTLED)
-        if not (self.silent or self._in_doubt(link, now_s)):
-            self.acknowledgements.went_along(peer)
-            if doubted:  # what was held back comes first
-                self.send_again(link, now_s)
-            else:
-                self._frames_of(link, item, 0)
+        if self.silent or self._in_doubt(link, now_s):
+            return
+        self.acknowledgements.went_along(peer)
+        if doubted:  # what was held back comes first
+            self.send_again(link, now_s)
+        else:
+            self._frames_of(link, item, 0)
 
     def _frames_of(self, link: Link, item: SentMessage, there: int | None) -> None:
         for payload, value in link.payloads(item, there):
@@ -344,11 +346,9 @@ class Peers:
         return None
 
     def _grants(self, link: Link, rate: Rate, now_s: float) -> bool:
-        limits = self.limits
-        if rate is RESENDS:
-            granted = limits.grants(link.peer, rate, now_s, 1.0 + min(LARGE_MAX, link.large_bytes / 2**20))
-        else:
-            granted = limits.answers(link.peer, rate, now_s)
+        limits, amount = self.limits, 1.0 + min(LARGE_MAX, link.large_bytes / 2**20)
+        resends = rate is RESENDS
+        granted = limits.grants(link.peer, rate, now_s, amount) if resends else limits.answers(link.peer, rate, now_s)
         if not granted:
             self.fault(TOO_MANY, link.peer)
         return granted

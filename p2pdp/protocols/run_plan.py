@@ -28,6 +28,7 @@ from p2pdp.core.draws import Draws
 from p2pdp.core.errors import Refused, UsageError, VerificationFailed
 from p2pdp.core.events import Machine
 from p2pdp.core.ids import Peer
+from p2pdp.core.messages import FINISHED, TOTAL
 from p2pdp.core.rows import ROWS, ROWS_MAX, Rows, rows_in, rows_text
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message, Send
@@ -91,6 +92,11 @@ class RunPlan:
     def completes_per_user(self) -> bool:
         """Return whether each user reports its own end; otherwise an item ends when its total reaches the curator."""
         return not self.plan.starts
+
+    @property
+    def handed_in(self) -> str:
+        """Return the type of the message by which what the curator waits for reaches it; it refuses the other one."""
+        return FINISHED if self.completes_per_user else TOTAL
 
     @property
     def exchanges(self) -> int:

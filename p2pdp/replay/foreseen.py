@@ -16,7 +16,7 @@ from p2pdp.core.draws import Mechanism, Shape
 from p2pdp.core.errors import Refused
 from p2pdp.core.events import Event, Machine, Received, Started, tell
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
-from p2pdp.core.messages import BEGIN, COMMON, FINAL, FINISHED, TOTAL
+from p2pdp.core.messages import BEGIN, COMMON, FINAL
 from p2pdp.core.step import Message
 from p2pdp.core.values import LinearForm, Share, Source, pair_source
 from p2pdp.protocols.decision import SURVIVORS, Collector
@@ -161,7 +161,7 @@ class _Ahead:
             published = run.protocol.publish(run.plan, [self._collector.result()])
             return [value for value in told if tells(value)], (published,)
         handed_in = [message for sender in range(run.n) for message in self.links.get((sender, CURATOR), ())]
-        handed_in = [message for message in handed_in if message.type in (TOTAL, FINISHED)]
+        handed_in = [message for message in handed_in if message.type == run.handed_in]
         one_by_one = run.completes_per_user
         if len(handed_in) != (run.n if one_by_one else len(run.plan.starts)):
             raise Refused(_UNFINISHED)

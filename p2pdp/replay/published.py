@@ -80,7 +80,7 @@ def with_curator(
                 assert not isinstance(form, Link)  # everybody has ended: none is waited for
                 if form is not None:
                     totals.append(form)
-                if message.type == _handed_in(run):  # the curator refused the other one, so it names no item here
+                if message.type == run.handed_in:  # one that the curator refused names no item here
                     first.setdefault(_of(message, sender), form)
         elif record.kind == OWN and public_message(record).type == OPENED_REPORT and totals:
             first.setdefault(OpenedReport(*public_message(record).fields).name, totals[-1])
@@ -98,9 +98,9 @@ def without_curator(run: RunPlan, outbox: Mapping[tuple[Peer, Peer], Sequence[Me
     ended: set[int] = set()  # items whose totals are there, or users who have finished
     for (sender, to), messages in outbox.items():
         for message in messages:
-            if to == CURATOR and message.type in (_handed_in(run), REPORT):
+            if to == CURATOR and message.type in (run.handed_in, REPORT):
                 first.setdefault(_of(message, sender), message.value)
-            if to == CURATOR and message.type == _handed_in(run):
+            if to == CURATOR and message.type == run.handed_in:
                 ended.add(_of(message, sender))
     if len(ended) == (run.n if run.completes_per_user else len(run.plan.starts)):
         return _publish(run, first)
@@ -188,11 +188,6 @@ def stopped_in(bootstrap: Contents) -> Stopped | None:
             if message.type == STOPPED:
                 return Stopped(*message.fields)
     return None
-
-
-def _handed_in(run: RunPlan) -> str:
-    """Return the type of message by which what a run waits for reaches the curator."""
-    return FINISHED if run.completes_per_user else TOTAL
 
 
 def _of(message: Message, sender: Peer) -> int:

@@ -18,7 +18,7 @@ from typing import Any, Final
 from p2pdp.core.draws import Mechanism, Shape
 from p2pdp.core.events import Event, Received
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
-from p2pdp.core.messages import FINISHED, OPENED_REPORT, OUT, RESULT, TOTAL, Exclusion, Item, OpenedReport
+from p2pdp.core.messages import OPENED_REPORT, OUT, RESULT, TOTAL, Exclusion, Item, OpenedReport
 from p2pdp.core.step import Message
 from p2pdp.crypto.entropy import SALT_BYTES
 from p2pdp.crypto.roster import Roster
@@ -232,7 +232,6 @@ def _mispublished(run: RunPlan, curator: Contents) -> Finding | None:
     results: dict[Peer, Any] = {}
     out: set[Peer] = set()
     published = False
-    handed_in = FINISHED if run.completes_per_user else TOTAL
     for record in curator.records:
         if record.kind == PUBLISHED:
             if published or not _complete(run, totals, results, out):
@@ -251,9 +250,9 @@ def _mispublished(run: RunPlan, curator: Contents) -> Finding | None:
             reports[OpenedReport(*message.fields).name] = message.value
         elif message.type == OUT and sender == BOOTSTRAP:
             out.add(Exclusion(*message.fields).peer)
-        elif message.type == handed_in and is_user(sender) and sender not in out:  # the other one is refused
-            came = totals if handed_in == TOTAL else results
-            came.setdefault(Item(*message.fields).item if handed_in == TOTAL else sender, message.value)
+        elif message.type == run.handed_in and is_user(sender) and sender not in out:  # the other one is refused
+            came = totals if message.type == TOTAL else results
+            came.setdefault(Item(*message.fields).item if message.type == TOTAL else sender, message.value)
     return None
 
 

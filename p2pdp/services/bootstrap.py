@@ -9,7 +9,8 @@ to begin an item again that never left its start. While the curator is silent no
 
 If fewer users would be left than the protocol needs (a ring needs all), or if the curator is silent, the run is
 reported blocked, and goes on if the silent one comes back. Once the result is published nothing can get lost any more:
-then users are only put out for never handing in their heads, of which the curator tells, and nobody is asked.
+then users are only put out for never handing in their heads, of which the curator tells, and nobody is asked. A probe
+then has twice `patience_s`, since users who are done do not answer it: the curator says that their heads came.
 
 If fewer than `live_min` users are left, or the run cannot go on (`stops.py`), bootstrap stops it: it publishes why, and
 all close their ledgers as after a result. A user that lives and withholds what it alone can give is put out too: what

@@ -14,8 +14,8 @@ them: a liar that keeps an item says so least of all, and fewer liars than that 
 collude and keep silent about it, half of the users are believed after `LONG` patiences. Where the
 schedule is public each also says whom it waits for. Whom the curator waits for, and who says itself that it waits for
 nobody, is put out, and the run goes on: nobody else's word is needed for that. Otherwise the run ends with the names of
-all who were waited for by others and said of nobody that they wait for them, or of all who were waited for. Of
-whom others wait for an older word counts too, since newer ones may have been lost on their way.
+all who were waited for by others and said of nobody that they wait for them, or of all who were waited for. Where
+others wait for a peer, an older word of that peer counts too, since newer ones may have been lost on their way.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def summed_up(mu: Floats, observers: Sequence[int], size: int, more: float = 0.0
     for start in range(0, len(observers), size):
         some = observers[start : start + size]
         gathering.add(some, mu[:, some], mu[:, some] + more)
-    return gathering.totals(), gathering.claim(PROTECTED, "exact", DELTA, ("said",))
+    return gathering.totals(), gathering.claim(PROTECTED, "exact", ("said",))
 
 
 LEAKS = st.sampled_from([0.0, 0.125, 0.25, 0.25, 1.0, 3.0, math.inf, math.nan])

@@ -105,6 +105,7 @@ def test_what_the_curator_refused_takes_no_place_of_what_it_waited_for(per_user:
     ]
     records.append(SimpleNamespace(kind=PUBLISHED, index=2, body=None))
     run = SimpleNamespace(
+        handed_in=FINISHED if per_user else TOTAL,
         completes_per_user=per_user,
         plan=SimpleNamespace(starts=() if per_user else ("a token",)),
         protocol=SimpleNamespace(publish=lambda _plan, told: told),

@@ -116,7 +116,7 @@ class _Account:
             gathering.add(columns[block], mu, self._with_rounding(mu))
             spans.append(told.without_leaks)
         stated = self._stated(Observer.NODE, self._assumptions(together(spans)))
-        self._claims.append(gathering.claim(self._run.protected, Method.EXACT, self._context.delta, stated))
+        self._claims.append(gathering.claim(self._run.protected, Method.EXACT, stated))
         found.totals = gathering.totals()
         if not self._paired and self._mu_local < math.inf:
             printed = ["theorem-1", "corollary-1"] if self._views.regular else ["theorem-1"]
