@@ -36,8 +36,7 @@ from p2pdp.core.ids import Peer, is_user
 from p2pdp.peer.link import Link
 
 POKES_MAX: Final = 128
-STRETCH_MAX: Final = 4.0
-TOGETHER_MAX: Final = 3.0  # the stretch by how many are silent at once
+STRETCH_MAX: Final = 2.5  # so who is gone is excluded within three patiences, whatever the reason to wait
 ANSWER_TIMES: Final = 4.0  # how many times as long as answers take a question waits, at least
 _FADES: Final = 0.25  # how much of what is remembered of answers the next one replaces
 
@@ -116,7 +115,7 @@ class Watch:
         back = sorted(peer for peer, since_s in self._complained_s.items() if heard_s.get(peer, 0.0) > since_s)
         for peer in back:
             del self._complained_s[peer]
-        stretch = max(slowness, min(TOGETHER_MAX, self._unanswered(now_s)))
+        stretch = max(slowness, self._unanswered(now_s))
         silent = [
             peer for peer in watched
             if peer not in self._complained_s and self._is_silent(peer, heard_s, now_s, stretch)

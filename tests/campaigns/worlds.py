@@ -24,7 +24,7 @@ from tests.campaigns.oracle import Channels, WireOracle
 from tests.campaigns.specs import prepared
 
 # Within so many a run has to go on or to end: who is gone is silent after (1 + STRETCH_MAX) / 2 and two looks at most
-# (`peer/watch.py`), and then has one to answer a probe (`services/bootstrap.py`).
+# (`peer/watch.py`), and then has one to answer a probe (`services/bootstrap.py`): three in all.
 PATIENCES: Final = (1.0 + STRETCH_MAX) / 2 + 0.25 + 1.0
 LOOKS: Final = 4.0  # patiences until a standstill is noticed and acted on, beside how long it has to last
 LOSSY_PATIENCES: Final = 8.0  # where frames get lost

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from p2pdp.core.ids import CURATOR, Peer
 from p2pdp.node.clock import BEAT_S, OnTime
-from p2pdp.peer.watch import ANSWER_TIMES, POKES_MAX, STRETCH_MAX, TOGETHER_MAX, Watch
+from p2pdp.peer.watch import ANSWER_TIMES, POKES_MAX, STRETCH_MAX, Watch
 from tests.support.toys import link_to
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def test_who_is_gone_is_found_within_the_stated_bound(delays_s: dict[Peer, float
     others_s = [delay_s for peer, delay_s in delays_s.items() if peer != gone]
     owing = 1 + sum(delay_s > next_look_s for delay_s in others_s)
     witness_s = PATIENCE_S / 4 + PATIENCE_S / 2 + PATIENCE_S / 8 + min(others_s)
-    waits_s = max(PATIENCE_S / 2 * min(TOGETHER_MAX, owing), ANSWER_TIMES * max(delays_s.values()), witness_s)
+    waits_s = max(PATIENCE_S / 2 * min(STRETCH_MAX, owing), ANSWER_TIMES * max(delays_s.values()), witness_s)
     assert at_s < found[gone] <= at_s + delays_s[gone] + PATIENCE_S / 2 + waits_s + PATIENCE_S / 4 + 1.0
 
 
@@ -249,7 +249,7 @@ def test_who_is_gone_is_found_in_the_end_however_busy_all_is(
     assert all(silent_s <= at_s + delays_s[peer] + bound_s for peer, silent_s in found.items())
 
 
-@given(st.floats(0.0, 0.49 * TOGETHER_MAX * PATIENCE_S), st.integers(3, 8), stalls)
+@given(st.floats(0.0, 0.49 * STRETCH_MAX * PATIENCE_S), st.integers(3, 8), stalls)
 def test_nobody_is_silent_where_everybody_answers_late(
     late_s: float, count: int, stalled: list[tuple[float, float]]
 ) -> None:

@@ -43,7 +43,7 @@ from p2pdp.peer.limits import BYTES, MESSAGES, QUESTIONS, REPEATS, RESENDS, WRON
 from p2pdp.peer.peers import BURST_MAX
 from p2pdp.peer.pieces import PIECE_BYTES
 from p2pdp.peer.standstill import GAPS_MIN, VISITS_MIN
-from p2pdp.peer.watch import POKES_MAX, STRETCH_MAX, TOGETHER_MAX
+from p2pdp.peer.watch import POKES_MAX, STRETCH_MAX
 from p2pdp.privacy.composition import homogeneous
 from p2pdp.privacy.contract import account
 from p2pdp.privacy.iteration.law import STEPS_MAX, Walked, exposure_law
@@ -297,8 +297,8 @@ def _limit(words: str, number: float) -> Said:
 
 def _silences() -> Numbers:
     """Return, in patiences, when a peer counts as silent and is excluded: asked once more, with two looks between."""
-    together, stretched = (1.0 + TOGETHER_MAX) / 2.0, (1.0 + STRETCH_MAX) / 2.0
-    return [1, 2, 2.25, together, together + 1.25, stretched, stretched + 1.25]
+    stretched = (1.0 + STRETCH_MAX) / 2.0
+    return [1, 2, 2.25, *[stretched, stretched + 1.25] * 2]
 
 
 def _following() -> list[float]:
