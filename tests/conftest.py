@@ -6,12 +6,13 @@ import gc
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from p2pdp.cluster.pool import Pool
-from tests.support import netns
+from tests.support import netns, workers
 from tests.support.missing import missing
 from tests.support.tiers import in_slow_room, is_fast, slow_tests
 
@@ -56,10 +57,21 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)  # before marks select
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: workers.scope(item.nodeid) != workers.CONTAINERS)
     slow = slow_tests()
     for item in items:
         if is_fast(item.nodeid, slow) and item.get_closest_marker("slow") is None:
             item.add_marker("fast")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    return workers.workers(workers.own_cores())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    return workers.scheduler(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
 @pytest.fixture(scope="session")

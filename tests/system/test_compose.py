@@ -20,8 +20,7 @@ from tests.support.launched import GUARD_S, complete, wait_for
 from tests.support.pairwise_world import pairwise
 from tests.support.sources import TOP
 
-# One project at a time has its containers up: tests that wait for each other go to one worker.
-pytestmark = [pytest.mark.docker, pytest.mark.slow, pytest.mark.xdist_group("containers")]
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 TOKEN = "run/tokens/0000.token"
 NODES = 5
