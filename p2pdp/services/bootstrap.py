@@ -10,7 +10,8 @@ to begin an item again that never left its start. While the curator is silent no
 If fewer users would be left than the protocol needs (a ring needs all), or if the curator is silent, the run is
 reported blocked, and goes on if the silent one comes back. Once the result is published nothing can get lost any more:
 then users are only put out for never handing in their heads, of which the curator tells, and nobody is asked. A probe
-then has twice `patience_s`, since users who are done do not answer it: the curator says that their heads came.
+then has `CLOSING` times `patience_s`: users who are done do not answer it, and the curator, which is asked for signs
+of life meanwhile in case its word got lost, says that their heads came.
 
 If fewer than `live_min` users are left, or the run cannot go on (`stops.py`), bootstrap stops it: it publishes why, and
 all close their ledgers as after a result. A user that lives and withholds what it alone can give is put out too: what
@@ -57,6 +58,7 @@ from p2pdp.services.settlement import Settlement
 from p2pdp.services.stops import Stops, too_few
 
 PROGRESS: Final = "progress"  # how many live users are ready, whether they go, and the first users they wait for
+CLOSING: Final = 1.25  # with a patience of the curator, and half a one if it starts again, within three of the result
 SPARED_MAX: Final = 2  # for a missing head: three patiences after the result its user is out
 
 Sign = Callable[[Peer], bytes]
@@ -141,8 +143,8 @@ class Bootstrap:
 
     @property
     def watched(self) -> AbstractSet[Peer]:
-        """Return all who take part, from the go until the result is published."""
-        return self._watched
+        """Return all who take part, from the go until the result is published, and then the curator during probes."""
+        return {CURATOR} if self._published and self._probes else self._watched
 
     def start(self, now_s: float, draws: Draws) -> Step:
         self._ready_by_s = now_s + self._ready_timeout_s
@@ -264,8 +266,7 @@ class Bootstrap:
 
     @property
     def _answer_s(self) -> float:
-        """Return the time for an answer; after the result, when users are done, the curator gives it for them."""
-        return self._patience_s * (2.0 if self._published else 1.0)
+        return self._patience_s * (CLOSING if self._published else 1.0)
 
     def _gave_no_sign(self, peer: Peer, now_s: float) -> Step:
         """Put out who did not answer a probe, unless the result may be out: then users are done and answer none."""
