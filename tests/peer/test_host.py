@@ -515,9 +515,9 @@ def test_who_is_heard_again_is_spared_and_that_is_recorded() -> None:
 def test_a_busy_machine_waits_longer() -> None:
     toys = watching()
     toys.hosts[BOOTSTRAP].slowness = 100.0
-    pass_time(toys, 24.0)
+    pass_time(toys, 17.0)
     assert silent(toys) == []
-    pass_time(toys, 30.0)
+    pass_time(toys, 20.0)
     assert silent(toys) == [(BOOTSTRAP, messages.SILENT, (1,))]
 
 
