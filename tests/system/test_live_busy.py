@@ -88,7 +88,7 @@ def test_a_pack_that_stands_still_until_it_is_called_silent_is_spared_when_it_is
 
 
 def test_packs_that_are_killed_on_a_busy_machine_come_back(tmp_path: Path) -> None:
-    with Launched(tmp_path, complete(9, 4000).replace(*SHORT), (1, UNDER_WAY), nodes_per_process=PACK) as run:
+    with Launched(tmp_path, complete(9, 4000), (1, UNDER_WAY), nodes_per_process=PACK) as run:
         process = run.stands()
         with hogs(HOGS):
             run.kill(4)
