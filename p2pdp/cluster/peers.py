@@ -198,10 +198,11 @@ def process_main(
     pipe: int,
     provided: Mapping[str, Any] | None = None,
 ) -> Main:
-    """Return the main function of a process, from the sockets of its slots, if it has any, and all addresses."""
+    """Return the main function of a process, from its socket, if it has one, and all addresses."""
     kind, users = transport_kind(job.spec.run.transport), layout.users(process)
-    sockets = dict(zip(layout.slots_of(process), listening, strict=True)) if kind.opens_sockets else {}
-    networks = kind.local(LocalProcess(job.spec, job.run_id, users, sockets, addresses, provided))
+    sockets = dict(zip((layout.first_slot(process),), listening, strict=True)) if kind.opens_sockets else {}
+    together = layout.nodes_per_process
+    networks = kind.local(LocalProcess(job.spec, job.run_id, users, sockets, addresses, provided, together))
     roles = roles_main(job, networks, pipe) if process == ROLES else None
     share, seated = _once(), _seats(users, pipe)
     mains = {slot: user_main(job, slot, networks, partial(seated, slot), share) for slot in users}
