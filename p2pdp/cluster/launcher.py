@@ -96,7 +96,7 @@ class Cluster:
             allow_open_files(self.job.slots, self.packing.nodes_per_process)
             self._provision = stack.enter_context(kind.provide(self.job.spec))
             self._provided = None if self._provision is None else self._provision.known
-            slots = (ROLES, *range(self.job.slots)) if kind.opens_sockets else ()
+            slots = map(self._layout.first_slot, self._layout.processes if kind.opens_sockets else ())
             self._sockets = stack.enter_context(closing(Sockets(slots)))
             known = brief(self.job.folder, self.packing, self._sockets.addresses, self._provided)
             self._brief = stack.enter_context(known)
@@ -138,7 +138,8 @@ class Cluster:
 
     def _start(self, who: int) -> None:
         writing, sockets = self._events.writing, self._sockets
-        mine = [sockets.descriptors[slot] for slot in self._layout.slots_of(who) if slot in sockets.descriptors]
+        first = self._layout.first_slot(who)
+        mine = [sockets.descriptors[first]] if first in sockets.descriptors else []
         if self.packing.spawn:
             child = spawn(who, self._brief, writing, self._lifeline[0], mine)
         else:

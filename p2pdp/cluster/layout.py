@@ -1,6 +1,7 @@
 """The assignment of peers to the processes of a local run, and the sockets on which peers listen.
 
-A process has a number. `ROLES` is that of bootstrap and curator, and of everybody where all share one process.
+A process has a number. `ROLES` is that of bootstrap and curator, and of everybody where all share one process. Its
+socket goes by the first of its slots.
 
 Sockets are opened before any process starts. So a dial succeeds from the beginning, whoever is not up yet, and a
 process that is restarted is where it was. They are held as plain descriptors: a child drops those of the others with a
@@ -22,7 +23,7 @@ from p2pdp.core.spec import Spec
 from p2pdp.transports.contract import ROLES
 from p2pdp.transports.registry import transport_kind
 from p2pdp.transports.tcp.kind import FILES_SPARE, NODE_FILES
-from p2pdp.transports.tcp.transport import BACKLOG
+from p2pdp.transports.tcp.switchboard import BACKLOG
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,9 @@ class Layout:
         """Return all slots of a process: those of users, and `ROLES`."""
         return (ROLES, *self.users(process)) if process == ROLES else self.users(process)
 
+    def first_slot(self, process: int) -> int:
+        return self.slots_of(process)[0]
+
     def name(self, process: int) -> str:
         users = self.users(process)
         if self.in_one_process:
@@ -90,11 +94,8 @@ def layout_of(spec: Spec, packing: Packing) -> Layout:
     return Layout(spec.run.nodes, packing.nodes_per_process, kind.in_one_process)
 
 
-LINKS_WANTED: Final = 64  # connections of each node in a process of many; more if the system allows it
-
-
 class Sockets:
-    """A listening socket for each of the slots."""
+    """A listening socket for each of these slots."""
 
     def __init__(self, slots: Iterable[int]) -> None:
         self.descriptors: dict[int, int] = {}
@@ -151,10 +152,11 @@ def _bound() -> socket.socket:
 def allow_open_files(users: int, nodes_per_process: int) -> None:
     """Raise the limit of open files as far as is needed and the system allows.
 
-    The launcher holds a socket a user, the roles two connections to each and room for twice as many strangers, and a
+    The launcher holds a socket a process, the roles two connections to each and room for twice as many strangers, and a
     process of many nodes what these need.
     """
-    count = max(4 * users, nodes_per_process * (NODE_FILES + LINKS_WANTED)) + FILES_SPARE
+    processes = -(-users // nodes_per_process)
+    count = max(4 * processes, NODE_FILES * min(nodes_per_process, users)) + FILES_SPARE
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < count:
         most = count if hard == resource.RLIM_INFINITY else min(count, hard)

@@ -8,6 +8,7 @@ and leaves the rest alone. Where a transport keeps all in one process, bootstrap
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -40,6 +41,7 @@ from p2pdp.transports.registry import transport_kind
 
 NOWHERE: Final = -2  # no process here is that user
 PROGRESS_S: Final = 0.1
+COLLECT_TOGETHER: Final = 100  # users after whose objects the collector comes, at most
 
 
 def places(job: Job, roster: Roster) -> list[int]:
@@ -198,10 +200,11 @@ def process_main(
     pipe: int,
     provided: Mapping[str, Any] | None = None,
 ) -> Main:
-    """Return the main function of a process, from the sockets of its slots, if it has any, and all addresses."""
+    """Return the main function of a process, from its socket, if it has one, and all addresses."""
     kind, users = transport_kind(job.spec.run.transport), layout.users(process)
-    sockets = dict(zip(layout.slots_of(process), listening, strict=True)) if kind.opens_sockets else {}
-    networks = kind.local(LocalProcess(job.spec, job.run_id, users, sockets, addresses, provided))
+    sockets = dict(zip((layout.first_slot(process),), listening, strict=True)) if kind.opens_sockets else {}
+    together = layout.nodes_per_process
+    networks = kind.local(LocalProcess(job.spec, job.run_id, users, sockets, addresses, provided, together))
     roles = roles_main(job, networks, pipe) if process == ROLES else None
     share, seated = _once(), _seats(users, pipe)
     mains = {slot: user_main(job, slot, networks, partial(seated, slot), share) for slot in users}
@@ -217,6 +220,7 @@ def _seats(users: Collection[int], pipe: int) -> Callable[[int], None]:
     def seated(slot: int) -> None:
         waiting.discard(slot)
         if not waiting:
+            gc.freeze()  # what they have now they keep: the collector would walk over all of it again and again
             give_memory_back()
         send_event(pipe, SEATED, slot=slot)
 
@@ -235,6 +239,8 @@ def _once() -> Callable[[Roster], Roster]:
 
 def _user_group(users: dict[int, Main], pipe: int) -> Main:
     async def main() -> None:
+        young, *older = gc.get_threshold()
+        gc.set_threshold(young * min(len(users), COLLECT_TOGETHER), *older)  # as often a user as where each is alone
         refused: list[Refused] = []
 
         async def one(slot: int, user: Main) -> None:

@@ -33,6 +33,7 @@ from p2pdp.report.result import Circumstances, Result, make_result, stopped_resu
 from p2pdp.runs import across_bootstrap
 from p2pdp.runs.audit import Audited, audit_evidence
 from p2pdp.runs.budgeting import check_local
+from p2pdp.runs.collector import undisturbed
 from p2pdp.runs.comparing import differences, published_only
 from p2pdp.runs.pages import save_failure
 from p2pdp.runs.plan import planned_of
@@ -127,7 +128,8 @@ def _go(folder: RunFolder, packing: Packing, on_event: OnEvent, given: Spec) -> 
             _start(job, folder, packing, on_event)
         on_event({"event": "collecting"})
         folder.drop_run_keys()
-        return _collect(job, folder, given)
+        with undisturbed():
+            return _collect(job, folder, given)
 
 
 def _start(job: Job, folder: RunFolder, packing: Packing, on_event: OnEvent) -> None:

@@ -117,8 +117,8 @@ class LocalProcess:
     """The part of a local run that a launcher gives to one process, as seen by its transport.
 
     `users` are those in the process; bootstrap and curator may be in it too. For a kind that `opens_sockets`,
-    `listening` holds the descriptors of the process's sockets by slot, and `addresses` where all slots listen.
-    `provided` is what `provide` made known.
+    `listening` holds the descriptor of the process's socket by its first slot, and `addresses` where all processes
+    listen, likewise. Of users `together` share a process, by their slots. `provided` is what `provide` made known.
     """
 
     spec: Spec
@@ -127,6 +127,7 @@ class LocalProcess:
     listening: Mapping[int, int] = field(default_factory=dict)
     addresses: Mapping[int, Address] = field(default_factory=dict)
     provided: Mapping[str, Any] | None = field(default=None, repr=False)
+    together: int = 1
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,7 @@ class TransportKind(ABC):
     keys: ClassVar[frozenset[str]] = frozenset()  # of the section [transport]
     has_broker: ClassVar[bool] = False  # somebody who carries every message, and is an observer of its own
     in_one_process: ClassVar[bool] = False  # all peers of a local run
-    opens_sockets: ClassVar[bool] = False  # a listening TCP socket for each slot, before any process starts
+    opens_sockets: ClassVar[bool] = False  # a listening TCP socket for each process, before any of them starts
     schemes: ClassVar[tuple[str, ...]] = ()  # what addresses in join tokens begin with, before `://`; "" for none
 
     @property

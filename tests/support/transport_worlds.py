@@ -29,8 +29,10 @@ from p2pdp.transports.mqtt.access import Broker, Login, StationSettings
 from p2pdp.transports.mqtt.endpoint import Endpoint
 from p2pdp.transports.mqtt.transport import MqttTransport
 from p2pdp.transports.pool import CONNECTIONS_MAX, STRANGERS_MAX
+from p2pdp.transports.tcp import switchboard
 from p2pdp.transports.tcp import transport as tcp
-from p2pdp.transports.tcp.transport import TcpListener, TcpTransport
+from p2pdp.transports.tcp.switchboard import KEY_BYTES, Switchboard
+from p2pdp.transports.tcp.transport import SharedTransport, TcpListener, TcpTransport
 from tests.support.mosquitto import shared_broker
 
 GUARD_S = 240.0
@@ -44,6 +46,7 @@ TIMES = [
         (tcp, "CALL_S DIAL_S LEAVE_S"),
         (mqtt, "LEAVE_S"),
         (client, "LEAVE_S"),
+        (switchboard, "CLOSE_S"),
     )
     for name in names.split()
 ]
@@ -231,6 +234,48 @@ class TcpWorld(World):
             connection.drop()
 
 
+class SharedWorld(World):
+    """Each node is a process with a socket; those behind one door listen at one slot, in the process of the first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.key = random_bytes(KEY_BYTES)
+        self.boards: dict[Transport, Switchboard] = {}
+        self.sockets: dict[Switchboard, socket.socket] = {}
+        self.doors: list[tuple[Switchboard, TcpListener, Address]] = []
+        self.slots: dict[Peer, int] = {}
+
+    def _transport(self, node: Node, connections_max: int) -> Transport:
+        bound = loopback()
+        board = Switchboard(self.key, bound, lambda slot: self.doors[slot][2])
+        try:
+            made = SharedTransport(node, self.slots.get, board, connections_max)
+        except ValueError:
+            bound.close()
+            raise
+        self.boards[made], self.sockets[board] = board, bound
+        return made
+
+    async def listen(self, *nodes: Node) -> None:
+        found = {node.peer: node.transport for node in nodes if isinstance(node.transport, SharedTransport)}
+        board, slot, listener = self.boards[nodes[0].transport], len(self.doors), TcpListener(found.get)
+        self.doors.append((board, listener, Address(*self.sockets[board].getsockname())))
+        await board.listen(slot, listener.answer)
+        self.slots |= dict.fromkeys(found, slot)
+
+    async def stop(self, node: Node) -> None:
+        for slot, (board, listener, _) in enumerate(self.doors):
+            if board is self.boards[node.transport]:
+                board.hang_up(slot)
+                listener.close()
+        await node.transport.close()
+
+    def break_connections(self, node: Node) -> None:
+        assert isinstance(node.transport, SharedTransport)
+        for connection in list(node.transport._alive):
+            connection.drop()
+
+
 class MqttWorld(World):
     """Each node is a station of its own, never under the same name, in a run of its own."""
 
@@ -279,7 +324,12 @@ def loopback() -> socket.socket:
     return bound
 
 
-WORLDS: dict[type[Any], type[World]] = {MemoryTransport: MemoryWorld, TcpTransport: TcpWorld, MqttTransport: MqttWorld}
+WORLDS: dict[type[Any], type[World]] = {
+    MemoryTransport: MemoryWorld,
+    TcpTransport: TcpWorld,
+    SharedTransport: SharedWorld,
+    MqttTransport: MqttWorld,
+}
 
 
 def live(*kinds: type[Any]) -> Callable[[Story], Test]:

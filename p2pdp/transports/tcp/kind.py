@@ -1,7 +1,8 @@
 """The kind of transport that a spec calls `tcp`: each peer listens at an address of its own.
 
-In a local run the sockets are bound by the launcher. Across machines each node listens where its owner said, and signs
-the address at which others reach it: the one its owner gave, else that of this machine towards bootstrap.
+In a local run the sockets are bound by the launcher, and users who share a process share one (`switchboard.py`). Across
+machines each node listens where its owner said, and signs the address at which others reach it: the one its owner gave,
+else that of this machine towards bootstrap.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import errno
 import resource
 import socket
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import Final
 
-from p2pdp.core.addresses import Address, is_wildcard, join_address, split_address, split_option
+from p2pdp.core.addresses import Address, Station, is_wildcard, join_address, split_address, split_option
 from p2pdp.core.errors import NotReady, UsageError
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
+from p2pdp.crypto.entropy import random_bytes
 from p2pdp.transports.contract import (
     ROLES,
     Listening,
@@ -25,6 +27,7 @@ from p2pdp.transports.contract import (
     LocalProcess,
     NodeEndpoint,
     NodeSettings,
+    Provision,
     RolesEndpoint,
     Say,
     Shell,
@@ -33,10 +36,12 @@ from p2pdp.transports.contract import (
     Where,
 )
 from p2pdp.transports.pool import CONNECTIONS_MAX, STRANGERS_MAX
-from p2pdp.transports.tcp.transport import BACKLOG, TcpListener, TcpTransport
+from p2pdp.transports.tcp.switchboard import BACKLOG, Switchboard
+from p2pdp.transports.tcp.switchboard import KEY_BYTES as SHARED_KEY_BYTES
+from p2pdp.transports.tcp.transport import SharedTransport, TcpListener, TcpTransport
 
 FILES_SPARE: Final = 200  # open files beside sockets
-NODE_FILES: Final = 12  # of each node beside its connections: its socket, its ledgers, strangers for a moment
+NODE_FILES: Final = 4  # of each of several nodes in a process: its ledgers, what it reads or replaces
 
 
 class TcpNetwork:
@@ -83,19 +88,71 @@ class TcpNetwork:
         self._listening.close()
 
 
+class SharedNetwork:
+    """Peers at one slot of a process that several users share."""
+
+    def __init__(
+        self, board: Switchboard, slot: int, connections_max: int = CONNECTIONS_MAX, strangers_max: int = STRANGERS_MAX
+    ) -> None:
+        self._board = board
+        self._slot = slot
+        self._connections_max = connections_max
+        self._served: dict[Peer, SharedTransport] = {}
+        self._listener = TcpListener(self._served.get, strangers_max)
+
+    @property
+    def faults(self) -> Mapping[str, int]:
+        return {}
+
+    def place(self, _text: str) -> None:
+        return None
+
+    def attach(self, shell: Shell, where: Where) -> SharedTransport:
+        def of(peer: Peer) -> int | None:
+            place = Station(str(self._slot)) if peer in self._served else where(peer)
+            return int(place.name) if isinstance(place, Station) else None
+
+        return SharedTransport(shell, of, self._board, self._connections_max)
+
+    def serve(self, peer: Peer, transport: Transport) -> None:
+        assert isinstance(transport, SharedTransport)
+        self._served[peer] = transport
+
+    async def listen(self) -> None:
+        await self._board.listen(self._slot, self._listener.answer)
+
+    def close(self) -> None:
+        self._board.hang_up(self._slot)
+        self._listener.close()
+
+
+class SharedKey:
+    """The key that the launcher provides to processes of several users."""
+
+    def __init__(self) -> None:
+        self.known = {"key": random_bytes(SHARED_KEY_BYTES).hex()}
+
+    def check(self) -> None:
+        """Do nothing: a key does not end."""
+
+
 class Tcp(TransportKind):
     name = "tcp"
     opens_sockets = True
     schemes = ("",)
 
+    def provide(self, spec: Spec) -> AbstractContextManager[Provision | None]:
+        return nullcontext(SharedKey())
+
     def local(self, process: LocalProcess) -> LocalNetworks:
-        users, nodes, listening = len(process.users), process.spec.run.nodes, process.listening
+        nodes, listening = process.spec.run.nodes, process.listening
+        if process.together > 1:
+            return _shared(process)
 
         def network(slot: int) -> TcpNetwork:
-            bound = socket.socket(fileno=listening[slot])
-            if slot == ROLES:
-                return TcpNetwork(bound, *connections_of_roles(nodes))
-            return TcpNetwork(bound, connections_of_node(users))
+            return TcpNetwork(
+                socket.socket(fileno=listening[slot]), *(connections_of_roles(nodes) if slot == ROLES else ())
+            )
 
         return LocalNetworks(network, process.addresses.get)
 
@@ -145,9 +202,22 @@ class Tcp(TransportKind):
 KIND: Final = Tcp()
 
 
-def connections_of_node(nodes: int) -> int:
-    """Return how many connections each of so many nodes in one process may have."""
-    return max(2, min(CONNECTIONS_MAX, _files() // nodes - NODE_FILES))
+def _shared(process: LocalProcess) -> LocalNetworks:
+    """Return networks of users who share processes: their connections take no files."""
+    assert process.provided is not None
+    (bound,), users = process.listening.values(), process.spec.run.nodes
+
+    def place_of(slot: int) -> Address:
+        return process.addresses[slot if slot == ROLES else slot - slot % process.together]
+
+    board = Switchboard(bytes.fromhex(process.provided["key"]), socket.socket(fileno=bound), place_of)
+
+    def network(slot: int) -> SharedNetwork:
+        if slot == ROLES:
+            return SharedNetwork(board, slot, max(CONNECTIONS_MAX, users), users + STRANGERS_MAX)
+        return SharedNetwork(board, slot)
+
+    return LocalNetworks(network, lambda slot: Station(str(slot)))
 
 
 def connections_of_roles(users: int) -> tuple[int, int]:

@@ -25,7 +25,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from struct import Struct
 from typing import Final, cast
 
@@ -40,13 +41,14 @@ from p2pdp.transports.pool import (
     STRANGER_FRAME_BYTES_MAX,
     STRANGERS_MAX,
     Connection,
+    ConnectionPool,
     DiallingPool,
 )
+from p2pdp.transports.tcp.switchboard import BACKLOG, Switchboard
 from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import FrameReader, length_of, prefix
 from p2pdp.wire.padding import FRAME_SIZES
 
-BACKLOG: Final = 1024
 DIAL_S: Final = 5.0
 SILENCE_S: Final = 10.0  # what was sent and not acknowledged by the other machine for so long: the connection is dead
 CALL_S: Final = 5.0
@@ -62,7 +64,7 @@ _CALLED: Final = Struct(">i")  # whom a connection is for
 class _TcpConnection(asyncio.Protocol, Connection):
     """One TCP connection: one that we dialled has a peer and an owner, one that came has a listener."""
 
-    def __init__(self, owner: TcpTransport | None, peer: Peer | None, listener: TcpListener | None = None) -> None:
+    def __init__(self, owner: ConnectionPool | None, peer: Peer | None, listener: TcpListener | None = None) -> None:
         self.peer = peer
         self.heard = False
         self._stream: asyncio.Transport | None = None
@@ -235,7 +237,7 @@ def _tune(opened: socket.socket | None) -> None:
 class TcpListener:
     """A listening socket for one peer or several; `find` gives the transport of a peer that is called."""
 
-    def __init__(self, find: Callable[[Peer], TcpTransport | None], strangers_max: int = STRANGERS_MAX) -> None:
+    def __init__(self, find: Callable[[Peer], ConnectionPool | None], strangers_max: int = STRANGERS_MAX) -> None:
         self.find = find
         self.strangers: Admission[_TcpConnection] = Admission()
         self._strangers_max = strangers_max
@@ -243,8 +245,11 @@ class TcpListener:
         self._closed = False
 
     async def listen(self, bound: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _TcpConnection(None, None, self), sock=bound, backlog=BACKLOG)
+        self._server = await asyncio.get_running_loop().create_server(self.answer, sock=bound, backlog=BACKLOG)
+
+    def answer(self) -> asyncio.Protocol:
+        """Return what takes the next connection."""
+        return _TcpConnection(None, None, self)
 
     def came(self, stranger: _TcpConnection, name: object) -> None:
         self.strangers.add(stranger, counted_address(name))
@@ -272,14 +277,45 @@ class TcpTransport(DiallingPool[Address]):
     ) -> None:
         super().__init__(shell, where, connections_max)
 
-    async def _call(self, peer: Peer, address: Address) -> None:
-        connection, made = _TcpConnection(self, peer), False
-        try:
-            async with asyncio.timeout(DIAL_S):
-                await asyncio.get_running_loop().create_connection(lambda: connection, *address)
-                made = True
-        except (OSError, ValueError, OverflowError):  # nobody is there, or it is no address at all
-            return
-        finally:
-            if not made:
-                connection.given_up()
+    async def _call(self, peer: Peer, place: Address) -> None:
+        loop = asyncio.get_running_loop()
+        await dialled(_TcpConnection(self, peer), lambda connection: loop.create_connection(lambda: connection, *place))
+
+
+class SharedTransport(DiallingPool[int]):
+    """The same over streams of a process that several users share; peers are at slots."""
+
+    def __init__(
+        self,
+        shell: Shell,
+        where: Callable[[Peer], int | None],
+        board: Switchboard,
+        connections_max: int = CONNECTIONS_MAX,
+    ) -> None:
+        super().__init__(shell, where, connections_max)
+        self._board = board
+        board.join(self)
+
+    async def _call(self, peer: Peer, place: int) -> None:
+        await dialled(_TcpConnection(self, peer), partial(self._board.call, place))
+
+    async def close(self) -> None:
+        await super().close()
+        await self._board.leave(self)
+
+
+Dial = Callable[[asyncio.Protocol], Awaitable[object]]
+
+
+async def dialled(connection: _TcpConnection, dial: Dial) -> None:
+    """Make one attempt to connect it."""
+    made = False
+    try:
+        async with asyncio.timeout(DIAL_S):
+            await dial(connection)
+            made = True
+    except (OSError, ValueError, OverflowError):  # nobody is there, or it is no address at all
+        return
+    finally:
+        if not made:
+            connection.given_up()

@@ -21,7 +21,6 @@ from p2pdp.transports.tcp.kind import (
     KIND,
     TcpNetwork,
     announcer,
-    connections_of_node,
     connections_of_roles,
     host_towards,
     listen_at,
@@ -103,15 +102,12 @@ async def test_as_many_strangers_are_let_in_as_are_expected() -> None:
 
 def test_connections_are_shared_out_so_that_files_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (20_000, 20_000))
-    assert connections_of_node(1) == CONNECTIONS_MAX
-    assert 100 * connections_of_node(100) < 20_000 - FILES_SPARE
     assert connections_of_roles(4000) == (4000, 4000 + STRANGERS_MAX)
     assert connections_of_roles(3)[0] == CONNECTIONS_MAX
     assert connections_of_roles(10_000) == (4950, 9900)
     monkeypatch.setattr(resource, "getrlimit", lambda _which: (1024, 1024))
     ways, strangers = connections_of_roles(4000)
     assert 2 * ways + strangers <= 1024 - FILES_SPARE
-    assert connections_of_node(4000) == 2
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def fast_average(run: RunPlan, rows: Callable[[Peer], Any], seed: int, *, with_e
     found.finals = dict(enumerate(results if plan.shape else results.tolist()))
     found.published = run.protocol.publish(plan, [found.finals[user] for user in publishers])
     if publishers or with_error:
-        found.shares, found.deviation = _shares_and_error(run, meetings)
+        found.shares, found.deviation = shares_and_error(run, meetings)
     count_rows(run, found)
     return found
 
@@ -86,7 +86,7 @@ def standard_error_of(run: RunPlan) -> float | None:
     random = not run.plan.in_rounds or run.plan.coin is not None
     found = []
     for seed in range(_SCHEDULES if random else 1):
-        error = _shares_and_error(run, _exchanges_of(run, seed))[1]
+        error = shares_and_error(run, _exchanges_of(run, seed))[1]
         if error is None:
             return None
         found.append(error)
@@ -128,7 +128,7 @@ def _publishers(run: RunPlan) -> list[Peer]:
     return [user for user in range(run.n) if run.plan.publishes(user)]
 
 
-def _shares_and_error(run: RunPlan, meetings: Rounds | Pairs) -> tuple[Floats | None, float | None]:
+def shares_and_error(run: RunPlan, meetings: Rounds | Pairs) -> tuple[Floats | None, float | None]:
     """Return the users' shares in the mean of the published results, if there are any, and the standard error."""
     plan, publishers = run.plan, _publishers(run)
     shares = None
@@ -141,9 +141,9 @@ def _shares_and_error(run: RunPlan, meetings: Rounds | Pairs) -> tuple[Floats | 
         own, fresh = meetings.of_one_user()
     else:
         return None, None
-    variance = own * _deviation(plan.noise, plan.step) ** 2
+    variance = own * deviation_of(plan.noise, plan.step) ** 2
     if plan.message_noise is not None:
-        variance += fresh * _deviation(plan.message_noise, plan.step) ** 2
+        variance += fresh * deviation_of(plan.message_noise, plan.step) ** 2
     return shares, math.sqrt(variance)
 
 
@@ -163,7 +163,7 @@ def _message_noise(plan: AveragingPlan, sampler: SeededSampler) -> Noise | None:
     return lambda count: np.array(sampler.batch(mechanism, plan.shape, count)).reshape(count, -1) * plan.step
 
 
-def _deviation(mechanism: Mechanism, step: float) -> float:
+def deviation_of(mechanism: Mechanism, step: float) -> float:
     """Return the standard deviation of one draw, in data units."""
     return mechanism.scale * step * (math.sqrt(2.0) if mechanism.name == "laplace" else 1.0)
 
@@ -229,7 +229,7 @@ class Rounds:
         """Return both sums of squares for one result, averaged over all users; fixed weights use their spectrum."""
         size, rounds = self._plan.n, self._plan.rounds
         if not self._fixed:
-            return _of_all(size, self.shares)
+            return of_all(size, self.shares)
         dense = self._matrices[0].toarray()
         vectors, received = np.zeros((0, 0)), np.zeros(size)
         if self._plan.message_noise is None and self._contributed.is_own:
@@ -262,7 +262,7 @@ def _received(matrix: Any) -> Floats:
     return np.bincount(to, across**2, matrix.shape[0]).astype(np.float64)
 
 
-def _of_all(users: int, shares: Callable[[Floats], tuple[Floats, float, float]]) -> tuple[float, float]:
+def of_all(users: int, shares: Callable[[Floats], tuple[Floats, float, float]]) -> tuple[float, float]:
     """Return the mean of the sums of squares over all results."""
     own = fresh = 0.0
     for start in range(0, users, _COLUMNS):
@@ -304,7 +304,7 @@ class Pairs:
 
     def of_one_user(self) -> tuple[float, float]:
         """Return both sums of squares for one result, averaged over all users."""
-        return _of_all(self._users, self.shares)
+        return of_all(self._users, self.shares)
 
 
 def _matchings(users: int, activations: Sequence[tuple[Peer, Peer]]) -> Iterator[Matching]:

@@ -26,6 +26,7 @@ from p2pdp.replay.evidence import Recorded
 from p2pdp.topology.weights import meeting_weights, sparse_weights
 
 _REPLAYED_MAX: Final = 300  # most users for which standard errors of irregular runs are computed
+TABLE_MAX: Final = 4096  # most users of whose values and results there is a table
 
 
 def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
@@ -33,6 +34,11 @@ def gather(run: RunPlan, recorded: Recorded, found: Outcome) -> None:
     found.finals = finals_of(recorded.views)
     found.counted = {user: {0: 1} for user in range(run.n)}
     users = sorted(found.finals)
+    if run.plan.in_rounds and run.n > TABLE_MAX and _is_regular(run, recorded, users):
+        from p2pdp.protocols.gossip.analysis.large import of_rounds
+
+        found.shares, found.deviation = of_rounds(run, matrices_of(run, recorded.views))
+        return
     found.rows, found.variances = _rows(run, recorded, users)
     published = [at for at, user in enumerate(users) if run.plan.publishes(user)]
     if found.rows is None or found.variances is None or not users:
@@ -125,8 +131,7 @@ def _root_mean_square(values: Sequence[Any], truth: Floats) -> Any:
 def _rows(run: RunPlan, recorded: Recorded, users: Sequence[Peer]) -> tuple[Floats | None, Floats | None]:
     """Return the weights of all users' values in each result, and the covariance of the noise in data units."""
     unit = (run.plan.noise.scale * run.plan.step * (math.sqrt(2.0) if run.plan.noise.name == "laplace" else 1.0)) ** 2
-    regular = len(users) == run.n and run.graph is not None and run.plan.message_noise is None
-    if regular and not was_skipped(recorded.views):
+    if _is_regular(run, recorded, users):
         rows = _synchronous(run, recorded.views) if run.plan.in_rounds else _pairwise(run, recorded.views)
         if run.plan.pair_noise is None:
             return rows, unit * rows @ rows.T
@@ -136,6 +141,12 @@ def _rows(run: RunPlan, recorded: Recorded, users: Sequence[Peer]) -> tuple[Floa
     transcript = recorded.transcript
     forms = [transcript.finals[user] for user in users]
     return _by_forms(run, forms, unit)
+
+
+def _is_regular(run: RunPlan, recorded: Recorded, users: Sequence[Peer]) -> bool:
+    """Return whether results follow from the graph and the schedule."""
+    whole = len(users) == run.n and run.graph is not None and run.plan.message_noise is None
+    return whole and not was_skipped(recorded.views)
 
 
 def _of_pairs(run: RunPlan, rows: Floats) -> Floats:

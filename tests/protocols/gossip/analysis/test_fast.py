@@ -220,7 +220,7 @@ def test_on_the_graphs_that_came_rounds_are_those_of_the_world(terms: str) -> No
     rounds = Rounds(run, matrices)
     results = rounds.results(begun[:, None], None)[:, 0]
     assert results == pytest.approx([slow.finals[user] for user in range(9)], abs=room(run.plan))
-    shares, deviation = module._shares_and_error(run, rounds)
+    shares, deviation = module.shares_and_error(run, rounds)
     assert deviation == pytest.approx(slow.deviation, rel=1e-9)
     if terms:
         np.testing.assert_allclose(shares, slow.shares, atol=1e-12)
