@@ -32,7 +32,7 @@ from p2pdp.crypto.entropy import NONCE_BYTES, SystemEntropy, random_bytes
 from p2pdp.crypto.identity import RunKey
 
 _NUMBER: Final = Struct(">I")
-_BOXED_MAX: Final = 4096  # larger frames are boxed as `Channel` does
+_BOXED_MAX: Final = 16384  # larger frames are boxed as `Channel` does
 
 Graph = Sequence[Sequence[Peer]]
 

@@ -15,6 +15,7 @@ they have to.
 
 from __future__ import annotations
 
+from functools import cache
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -61,24 +62,31 @@ def unbox(data: bytes, at: int, nonce: bytes, key: bytes) -> Any:
 
 def large_box(text: bytes, nonce: bytes, key: bytes, before: bytes = b"") -> bytes:
     """Return the box of a large text, behind other bytes."""
-    return b"".join((before, _cipher(nonce, key).encrypt(_CIPHER_NONCE, text, None)))
+    made, _ = _openssl()
+    return b"".join((before, made(_own_key(nonce, key)).encrypt(_CIPHER_NONCE, text, None)))
 
 
 def large_unbox(data: bytes, at: int, nonce: bytes, key: bytes) -> bytes | None:
     """Return what is in the large box that begins at this place, or None."""
-    from cryptography.exceptions import InvalidTag
-
+    made, invalid_tag = _openssl()
     try:
-        found: bytes = _cipher(nonce, key).decrypt(_CIPHER_NONCE, memoryview(data)[at:], None)
-    except InvalidTag:
+        found: bytes = made(_own_key(nonce, key)).decrypt(_CIPHER_NONCE, memoryview(data)[at:], None)
+    except invalid_tag:
         return None
     return found
 
 
-def _cipher(nonce: bytes, key: bytes) -> Any:
-    """Return the cipher of one box."""
-    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-
+def _own_key(nonce: bytes, key: bytes) -> bytes:
+    """Return the key of one large box."""
     if len(nonce) != NONCE_BYTES or len(key) != _KEY_BYTES:
         raise ValueError("a nonce has 24 bytes, and a shared key has 32")
-    return ChaCha20Poly1305(blake2b(nonce, digest_size=_KEY_BYTES, key=key, person=_PERSON).digest())
+    return blake2b(nonce, digest_size=_KEY_BYTES, key=key, person=_PERSON).digest()
+
+
+@cache
+def _openssl() -> tuple[Any, type[Exception]]:
+    """Return the cipher, and what it raises for a box that is not authentic. Who has no large values needs neither."""
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+    return ChaCha20Poly1305, InvalidTag

@@ -1,10 +1,10 @@
 """The encrypted channel between two peers: boxes with what their keys of this run have in common.
 
 A body is a random 24-byte nonce and the box of: context ‖ sender ‖ receiver ‖ payload ‖ padding. In frames of up to
-4 KiB that is a NaCl box, in larger ones `boxes.large_box`. The context holds, literally, the format version, the run id
-and the digests of the roster and of the spec, so two nodes that bootstrap gave different rosters or specs find out with
-their first frame. Both directions use one shared key; the sender and the receiver are inside, so a frame that is sent
-back is refused.
+16 KiB that is a NaCl box, in larger ones `boxes.large_box`. The context holds, literally, the format version, the run
+id and the digests of the roster and of the spec, so two nodes that bootstrap gave different rosters or specs find out
+with their first frame. Both directions use one shared key; the sender and the receiver are inside, so a frame that is
+sent back is refused.
 
 Guarantee: `open` returns what the other end sealed for us in this run, or raises `ChannelError` whose kind says what
 was wrong. A frame with one of our bodies has one of `FRAME_SIZES`. The part of the context that differs is named only
@@ -47,7 +47,7 @@ _HEADER_BYTES: Final = _SENDER_END + _PEER_BYTES
 # The smallest frame is by far the most frequent: what `pad` makes of what fits into it, in one step.
 _SMALLEST_BYTES: Final = FRAME_SIZES[0] - _OUTER_BYTES
 _LARGE_BYTES: Final = 4096  # from here on it pays to copy a value once only
-_BOXED_MAX: Final = FRAME_SIZES[2] - _OUTER_BYTES  # longer texts are boxed as large ones
+_BOXED_MAX: Final = FRAME_SIZES[3] - _OUTER_BYTES  # longer texts are boxed as large ones
 _MARKER: Final = 0x80
 _ROOM: Final = b"\x80" + bytes(_SMALLEST_BYTES)
 _BOX_AT: Final = FRAME_HEADER_BYTES + NONCE_BYTES

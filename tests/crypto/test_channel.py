@@ -78,7 +78,7 @@ def test_the_size_of_a_frame_says_how_it_is_boxed(size: int) -> None:
     assert (len(frame), bob.open(frame, 6)) == (size, payload)
     assert header + alice.seal(payload, NONCE) == frame
     opened = {is_large: how(frame, 30, NONCE, shared) for is_large, how in ((False, unbox), (True, large_unbox))}
-    assert {is_large for is_large, found in opened.items() if found is not None} == {size > 4096}
+    assert {is_large for is_large, found in opened.items() if found is not None} == {size > 16384}
 
 
 def test_the_context_is_literally_inside() -> None:
