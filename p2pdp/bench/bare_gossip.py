@@ -21,17 +21,18 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Final
 
-from nacl.bindings import crypto_box_beforenm, crypto_box_easy_afternm, crypto_box_open_easy_afternm
+from nacl.bindings import crypto_box_beforenm
 
 from p2pdp.bench.user import BACKLOG, LOOPBACK
 from p2pdp.cluster.processes import fork, wait_for
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.ids import Peer
+from p2pdp.crypto.boxes import MAC_BYTES, box, large_box, large_unbox, unbox
 from p2pdp.crypto.entropy import NONCE_BYTES, SystemEntropy, random_bytes
 from p2pdp.crypto.identity import RunKey
 
 _NUMBER: Final = Struct(">I")
-_MAC_BYTES: Final = 16
+_BOXED_MAX: Final = 16384  # larger frames are boxed as `Channel` does
 
 Graph = Sequence[Sequence[Peer]]
 
@@ -91,7 +92,9 @@ class BareUser:
         self._me = me
         self._shared = shared
         self._frame_bytes = frame_bytes
-        self._text = bytes(frame_bytes - NONCE_BYTES - _MAC_BYTES)
+        self._text = bytes(frame_bytes - NONCE_BYTES - MAC_BYTES)
+        is_large = frame_bytes > _BOXED_MAX
+        self._box, self._unbox = large_box if is_large else box, large_unbox if is_large else unbox
         self._rounds = rounds
         self._entropy = SystemEntropy()
         self._lines: dict[Peer, _Line] = {}
@@ -131,7 +134,7 @@ class BareUser:
             self._round += 1
             for peer, key in self._shared.items():
                 nonce = self._entropy.nonce()
-                self._lines[peer].send(nonce + crypto_box_easy_afternm(self._text, nonce, key))
+                self._lines[peer].send(self._box(self._text, nonce, key, nonce))
             self._lacking = sum(self._came[peer] < self._round for peer in self._shared)
             if self._lacking:
                 return
@@ -140,7 +143,8 @@ class BareUser:
 
     def frame(self, peer: Peer, frame: bytes) -> None:
         """Open a frame; begin the next round if it was the last of this one."""
-        crypto_box_open_easy_afternm(frame[NONCE_BYTES:], frame[:NONCE_BYTES], self._shared[peer])
+        if self._unbox(frame, NONCE_BYTES, frame[:NONCE_BYTES], self._shared[peer]) is None:
+            raise RunFailed("a frame of the bare baseline cannot be opened")
         self._came[peer] += 1
         if self._came[peer] == self._round:
             self._lacking -= 1

@@ -72,6 +72,16 @@ class Waiter(Protocol):
     def waits_for(self) -> Collection[Peer]: ...
 
 
+@runtime_checkable
+class Preparer(Protocol):
+    """An optional capability of a machine: in an idle moment it makes ready what its next message needs.
+
+    It changes nothing that can be seen, and need not be asked.
+    """
+
+    def prepare(self) -> None: ...
+
+
 class Watcher(Protocol):
     """An optional capability of a machine: its host watches over the peers that it names.
 

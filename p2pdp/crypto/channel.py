@@ -1,9 +1,10 @@
-"""The encrypted channel between two peers: a NaCl box between their keys of this run.
+"""The encrypted channel between two peers: boxes with what their keys of this run have in common.
 
-A body is a random 24-byte nonce and the box of: context ‖ sender ‖ receiver ‖ payload ‖ padding. The context holds,
-literally, the format version, the run id and the digests of the roster and of the spec, so two nodes that bootstrap
-gave different rosters or specs find out with their first frame. Both directions use one shared key; the sender and the
-receiver are inside, so a frame that is sent back is refused.
+A body is a random 24-byte nonce and the box of: context ‖ sender ‖ receiver ‖ payload ‖ padding. In frames of up to
+16 KiB that is a NaCl box, in larger ones `boxes.large_box`. The context holds, literally, the format version, the run
+id and the digests of the roster and of the spec, so two nodes that bootstrap gave different rosters or specs find out
+with their first frame. Both directions use one shared key; the sender and the receiver are inside, so a frame that is
+sent back is refused.
 
 Guarantee: `open` returns what the other end sealed for us in this run, or raises `ChannelError` whose kind says what
 was wrong. A frame with one of our bodies has one of `FRAME_SIZES`. The part of the context that differs is named only
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from nacl.exceptions import CryptoError
 
-from p2pdp.crypto.boxes import MAC_BYTES, box, unbox
+from p2pdp.crypto.boxes import MAC_BYTES, box, large_box, large_unbox, unbox
 from p2pdp.crypto.entropy import NONCE_BYTES
 from p2pdp.wire.frames import FRAME_HEADER_BYTES
 from p2pdp.wire.padding import FRAME_SIZES, PaddingError, end_of_text, pad, pad_all
@@ -46,6 +47,7 @@ _HEADER_BYTES: Final = _SENDER_END + _PEER_BYTES
 # The smallest frame is by far the most frequent: what `pad` makes of what fits into it, in one step.
 _SMALLEST_BYTES: Final = FRAME_SIZES[0] - _OUTER_BYTES
 _LARGE_BYTES: Final = 4096  # from here on it pays to copy a value once only
+_BOXED_MAX: Final = FRAME_SIZES[3] - _OUTER_BYTES  # longer texts are boxed as large ones
 _MARKER: Final = 0x80
 _ROOM: Final = b"\x80" + bytes(_SMALLEST_BYTES)
 _BOX_AT: Final = FRAME_HEADER_BYTES + NONCE_BYTES
@@ -116,15 +118,20 @@ class Channel:
     def seal(self, payload: bytes, nonce: bytes) -> bytes:
         """Make the body of a boxed frame."""
         content = self._header + payload
-        padded = (content + _ROOM)[:_SMALLEST_BYTES] if len(content) < _SMALLEST_BYTES else pad(content, _OUTER_BYTES)
-        return box(padded, nonce, self._shared or self.agree(), nonce)
+        if len(content) < _SMALLEST_BYTES:
+            return box((content + _ROOM)[:_SMALLEST_BYTES], nonce, self._shared or self.agree(), nonce)
+        return self._boxed(pad(content, _OUTER_BYTES), nonce, nonce)
 
     def sealed(self, before: bytes, nonce: bytes, payload: bytes, value: bytes | memoryview) -> bytes:
         """Return a whole frame that begins with these bytes; its payload goes on with a value, however large."""
         if len(value) < _LARGE_BYTES:
             return before + self.seal(payload + value, nonce)
         padded = pad_all((self._header, payload, value), _OUTER_BYTES)
-        return box(padded, nonce, self._shared or self.agree(), before + nonce)
+        return self._boxed(padded, nonce, before + nonce)
+
+    def _boxed(self, padded: bytes, nonce: bytes, before: bytes) -> bytes:
+        boxed = box if len(padded) <= _BOXED_MAX else large_box
+        return boxed(padded, nonce, self._shared or self.agree(), before)
 
     def open_smallest(self, frame: bytes) -> bytes | None:
         """Return the payload of a whole frame of the smallest size, or None where `open` says what is wrong.
@@ -145,7 +152,8 @@ class Channel:
         if len(body) - at not in _BODY_SIZES:
             raise ChannelError("truncated")
         shared, boxed_at = self._shared or self.agree(), at + NONCE_BYTES
-        padded = unbox(body, boxed_at, body[at:boxed_at], shared)
+        opened = unbox if len(body) - boxed_at - MAC_BYTES <= _BOXED_MAX else large_unbox
+        padded = opened(body, boxed_at, body[at:boxed_at], shared)
         if padded is None:
             raise ChannelError("not_authentic")
         if padded[:_HEADER_BYTES] != self._expected:

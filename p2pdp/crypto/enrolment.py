@@ -35,7 +35,7 @@ from p2pdp.wire.codec import CodecError, pack, unpack
 from p2pdp.wire.frames import FRAME_HEADER_BYTES, Kind, encode_frame
 from p2pdp.wire.padding import PaddingError, content_end, frame_size, pad, unpad
 
-HANDSHAKE_VERSION: Final = 4
+HANDSHAKE_VERSION: Final = 5
 _SEAT_BYTES: Final = 740  # of a seat beside entries and their proof, with the facts that most runs have
 _STEP_BYTES: Final = 4096
 _STEPS_END: Final = 16 * 1024

@@ -45,7 +45,9 @@ def enveloped(content: bytes) -> bytes:
     return _envelope(len(content), _crc32(content, len(content))) + content
 
 
-def large_entry(head: bytes, public: bytes, values: Collection[bytes], digests: Collection[bytes]) -> bytes:
+def large_entry(
+    head: bytes, public: bytes, values: Collection[bytes | memoryview], digests: Collection[bytes]
+) -> bytes:
     """Return an entry with large value parts, each of them copied once and stored once."""
     pieces = [_ENTRY_OF.pack(_ARRAY, 2 + len(values)), pack(head), pack(public)]
     first: dict[bytes, int] = {}

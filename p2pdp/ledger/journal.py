@@ -50,7 +50,7 @@ class Journal:
     def __init__(self, view: bytes | Source = b"", private: bytes | Source = b"") -> None:
         self.writes: list[tuple[str, bytes]] = []
         self.bodies: list[tuple[Any, ...]] = []  # view records that are not linked yet: kind and body
-        self.parts: dict[int, bytes] = {}  # and by their places the value parts of those that have one
+        self.parts: dict[int, bytes | memoryview] = {}  # and by their places the value parts of those that have one
         self.digests: dict[int, bytes] = {}  # and of those the digests that are known
         self._chains = {VIEW: Chain(), PRIVATE: Chain()}
         self._stored = StoredRecords(InMemory(b""), 0, None)

@@ -121,7 +121,10 @@ class Chain:
         self.head = head
 
     def entry(
-        self, records: Sequence[tuple[Any, ...]], values: Sequence[bytes], known: Mapping[int, bytes] = _NOTHING
+        self,
+        records: Sequence[tuple[Any, ...]],
+        values: Sequence[bytes | memoryview],
+        known: Mapping[int, bytes] = _NOTHING,
     ) -> bytes:
         """Return the stored bytes of one entry of up to `ENTRY_RECORDS_MAX` records.
 
@@ -134,7 +137,7 @@ class Chain:
         return self.linked(records, values, digests)
 
     def linked(
-        self, records: Sequence[tuple[Any, ...]], values: Collection[bytes], digests: Collection[bytes]
+        self, records: Sequence[tuple[Any, ...]], values: Collection[bytes | memoryview], digests: Collection[bytes]
     ) -> bytes:
         """Do the same where the digests of all value parts are known."""
         head, count = self.head, self.count
@@ -235,7 +238,7 @@ def _public(public: bytes, position: int, count: int) -> tuple[list[list[Any]], 
     return bodies, index
 
 
-def digest_of(value: bytes) -> bytes:
+def digest_of(value: bytes | memoryview) -> bytes:
     """Return the digest of a value part."""
     if not value:
         return NO_VALUE_DIGEST

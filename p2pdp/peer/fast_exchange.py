@@ -91,7 +91,8 @@ class FastExchange(UsualFrames):
         try:
             flags, number, acknowledged, length = _read_head(content)
             end = DATA_HEAD_BYTES + length
-            packed, part = content[DATA_HEAD_BYTES:end], content[end:]
+            packed: bytes = content[DATA_HEAD_BYTES:end]
+            part = memoryview(content)[end:] if self._vectors else content[end:]
             if (
                 flags != DATA or number != link.received + 1 or acknowledged > link.sent
                 or not (self._vectors or len(part) == _PART_BYTES) or (packed != self._known and not self._read(packed))
@@ -110,7 +111,14 @@ class FastExchange(UsualFrames):
         return self._tell(link, content, acknowledged, packed, part, value, now_s)
 
     def _tell(
-        self, link: Link, content: bytes, acknowledged: int, packed: bytes, part: bytes, value: Any, now_s: float
+        self,
+        link: Link,
+        content: bytes,
+        acknowledged: int,
+        packed: bytes,
+        part: bytes | memoryview,
+        value: Any,
+        now_s: float,
     ) -> HopEffects | None:
         """Record a message and tell the machine, as `Peers.took` and `Host._tell` do."""
         peers, sender = self._peers, link.peer
@@ -210,7 +218,7 @@ class FastExchange(UsualFrames):
     report = catch_up
 
 
-def _vector_in(part: bytes) -> Any:
+def _vector_in(part: bytes | memoryview) -> Any:
     """Return the vector that a value part holds; None where it holds anything else."""
     try:
         value = unpack_value(memoryview(part)[SALT_BYTES:])

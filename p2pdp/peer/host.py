@@ -18,7 +18,7 @@ from typing import Any, Final
 from p2pdp.core import messages
 from p2pdp.core.draws import Sampler
 from p2pdp.core.endings import COMPLAINT, STALLED, UNPROVEN, Complaint
-from p2pdp.core.events import Event, Exchanger, Machine, Passer, Received, Started, Watcher, Woken, tell
+from p2pdp.core.events import Event, Exchanger, Machine, Passer, Preparer, Received, Started, Watcher, Woken, tell
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.step import Fault, Message, Send, Step
 from p2pdp.ledger.bodies import RefusedMessage
@@ -173,12 +173,14 @@ class Host:
         return self._effects(now_s)
 
     def idle(self, now_s: float) -> Effects:
-        """Draw what is used up, when there is nothing else to do."""
+        """Draw what is used up, and make the machine ready, when there is nothing else to do."""
         self.wants_idle = False
         if self._fast is not None:
             self._fast.report()
         if self._lives:
             self._draws.prepare()
+            if isinstance(self._machine, Preparer):
+                self._machine.prepare()
         return self._effects(now_s)
 
     def _catch_up(self) -> None:
@@ -389,12 +391,9 @@ class Host:
             return None if self._rejoin_by_s is None else min(retry_s, self._rejoin_by_s)
         if self._journal.closed and not self._ending.handed_in:
             return now_s  # the skeleton is read when what was written here is stored
-        at_s = peers.acknowledgements.wake_at_s
-        watch_at_s = None if self._watch is None or self._journal.closed else self._watch.wake_at_s(now_s)
-        if watch_at_s is not None:
-            at_s = watch_at_s if at_s is None else min(at_s, watch_at_s)
+        times = [peers.acknowledgements.wake_at_s, self._machine_wake()]
+        if self._watch is not None and not self._journal.closed:
+            times.append(self._watch.wake_at_s(now_s))
         if self._standstill is not None and self._lives:
-            look_at_s = self._standstill.wake_at_s(now_s)
-            at_s = look_at_s if at_s is None else min(at_s, look_at_s)
-        machine_at_s = None if self._machine_wake_at_s is None else self._machine_wake()
-        return machine_at_s if at_s is None or (machine_at_s is not None and machine_at_s < at_s) else at_s
+            times.append(self._standstill.wake_at_s(now_s))
+        return min((at_s for at_s in times if at_s is not None), default=None)

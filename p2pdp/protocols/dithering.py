@@ -129,16 +129,21 @@ class Dithers:
             self._seed = draws.noise(self._public.dither, dither.SEED_SHAPE)
         if is_form:
             return None
-        if not self._left:
-            shape, fine = self._public.shape, self._public.fine
-            size = math.prod(shape)
-            count = max(1, min(_BLOCK_DRAWS, _BLOCK_NUMBERS // size))
-            steps = dither.unfolded(self._seed, self._counter, count * size).reshape(count, *shape)
-            block = steps * fine
-            block += self._offset
-            self._left = list(block) if shape else block.tolist()
-            self._counter += 1
+        self.prepare()
         return self._left.pop()
+
+    def prepare(self) -> None:
+        """Unfold the dithers of the next states, once there is a seed."""
+        if self._left or self._seed is None:
+            return
+        shape, fine = self._public.shape, self._public.fine
+        size = math.prod(shape)
+        count = max(1, min(_BLOCK_DRAWS, _BLOCK_NUMBERS // size))
+        steps = dither.unfolded(self._seed, self._counter, count * size).reshape(count, *shape)
+        block = steps * fine
+        block += self._offset
+        self._left = list(block) if shape else block.tolist()
+        self._counter += 1
 
 
 class DitheredModels(Dithers):

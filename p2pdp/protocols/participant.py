@@ -19,7 +19,7 @@ from typing import Any, Final
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.endings import COMPLAINT, STALLED, STOP, TOO_FEW, UNEXPECTED, Complaint, Stop
-from p2pdp.core.events import Hop, Machine
+from p2pdp.core.events import Hop, Machine, Preparer
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import Exclusion, MessageTable
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
@@ -35,6 +35,7 @@ class Participant:
         self._table = table
         self._for_the_machine = table.sent("bootstrap", "user") - _HERE
         self._machine = machine
+        self._preparer = machine if isinstance(machine, Preparer) else None
         self._received_at: dict[Peer, dict[int, int]] = {}  # sender -> item -> highest step
         self._before: dict[int, int] = {}  # item -> the sender's number of the hop before, if it was another
         self._passed: dict[int, tuple[Peer, int]] = {}  # item -> last receiver and its step
@@ -53,6 +54,10 @@ class Participant:
     def learned(self) -> Any:
         """Return how far the protocol's own model is (`learning.Learned`); None where it has none to tell of."""
         return getattr(self._machine, "learned", None)
+
+    def prepare(self) -> None:
+        if self._preparer is not None:
+            self._preparer.prepare()
 
     def start(self, now_s: float, draws: Draws) -> Step:
         return Step(sends=(Send(BOOTSTRAP, Message(messages.READY)),))

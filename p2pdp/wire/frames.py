@@ -31,6 +31,7 @@ BOXED_HEADER: Final = Struct(">Hi")  # the first two bytes together, which are `
 BOXED_START: Final = FORMAT_VERSION << 8 | 1
 FRAME_HEADER_BYTES: Final[int] = _HEADER.size
 PREFIX_BYTES: Final[int] = _LENGTH.size
+_CHUNK_BYTES_MIN: Final = 16 * 1024
 
 
 class Kind(IntEnum):
@@ -100,18 +101,19 @@ class FrameReader:
     def __init__(self, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
         """Take a smaller maximum for connections whose other end has not proved anything yet."""
         self._frame_bytes_max = frame_bytes_max
-        self._buffer = bytearray()
+        self._chunks: list[bytes] = []  # of an unfinished frame; all but the last of at least `_CHUNK_BYTES_MIN`
+        self._held = 0
         self._needed_bytes = PREFIX_BYTES
         self._broken = False
 
     @property
     def pending_bytes(self) -> int:
         """Return how many bytes of an unfinished frame are held; not 0 at the end of a stream means it was cut."""
-        return len(self._buffer)
+        return self._held
 
     def whole(self, chunk: bytes) -> bytes | None:
         """Return the frame that the next bytes are, if that is exactly one, as nearly always; else take nothing."""
-        if self._buffer or self._broken or len(chunk) < PREFIX_BYTES:
+        if self._held or self._broken or len(chunk) < PREFIX_BYTES:
             return None
         (frame_bytes,) = _LENGTH.unpack_from(chunk)
         fits = len(chunk) == PREFIX_BYTES + frame_bytes and FRAME_HEADER_BYTES <= frame_bytes <= self._frame_bytes_max
@@ -121,27 +123,35 @@ class FrameReader:
         """Take the next bytes of the stream and return the frames that they complete."""
         if self._broken:
             raise CodecError("the stream was out of step before")
-        data: bytes | bytearray = chunk
-        if self._buffer:
-            self._buffer += chunk
-            data = self._buffer
+        self._keep(chunk)
+        if self._held < self._needed_bytes:
+            return []
+        chunks, known = self._chunks, self._needed_bytes > PREFIX_BYTES
+        held, self._chunks, self._held = self._held, [], 0
+        if known and held == self._needed_bytes and len(chunks[0]) > PREFIX_BYTES:  # all of a large frame, and no more
+            self._needed_bytes = PREFIX_BYTES
+            return [b"".join((memoryview(chunks[0])[PREFIX_BYTES:], *chunks[1:]))]
+        data = memoryview(chunks[0] if len(chunks) == 1 else b"".join(chunks))
         frames: list[bytes] = []
-        at, held = 0, len(data)
+        at = 0
         while held - at >= self._needed_bytes:
             (frame_bytes,) = _LENGTH.unpack_from(data, at)
             if not FRAME_HEADER_BYTES <= frame_bytes <= self._frame_bytes_max:
                 self._broken = True
-                self._buffer.clear()
                 raise CodecError("a frame on the stream is too short or too long")
             self._needed_bytes = PREFIX_BYTES + frame_bytes
             if held - at < self._needed_bytes:
                 break
-            with memoryview(data) as view:  # a slice of the buffer would be a copy of its own
-                frames.append(bytes(view[at + PREFIX_BYTES : at + self._needed_bytes]))
+            frames.append(bytes(data[at + PREFIX_BYTES : at + self._needed_bytes]))
             at += self._needed_bytes
             self._needed_bytes = PREFIX_BYTES
-        if data is self._buffer:
-            del self._buffer[:at]
-        else:
-            self._buffer += data[at:]
+        self._keep(bytes(data[at:]))
         return frames
+
+    def _keep(self, chunk: bytes) -> None:
+        """Keep bytes of an unfinished frame, small chunks joined with what is there: each takes memory of its own."""
+        if self._chunks and len(self._chunks[-1]) < _CHUNK_BYTES_MIN:
+            self._chunks[-1] += chunk
+        elif chunk:
+            self._chunks.append(chunk)
+        self._held += len(chunk)

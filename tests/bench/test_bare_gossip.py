@@ -7,9 +7,9 @@ import socket
 from itertools import pairwise
 
 import pytest
-from nacl.exceptions import CryptoError
 
 from p2pdp.bench.bare_gossip import BareUser
+from p2pdp.core.errors import RunFailed
 
 ROUNDS = 7
 
@@ -41,6 +41,7 @@ async def test_users_make_all_rounds_and_none_is_more_than_one_ahead_of_a_neighb
 
 
 async def test_a_frame_of_another_key_is_not_opened() -> None:
-    user = BareUser(0, {1: bytes(32)}, 256, 1)
-    with pytest.raises(CryptoError):
-        user.frame(1, bytes(256))
+    for size in (256, 20480):
+        user = BareUser(0, {1: bytes(32)}, size, 1)
+        with pytest.raises(RunFailed):
+            user.frame(1, bytes(size))

@@ -9,6 +9,7 @@ from nacl.bindings import crypto_box_beforenm
 
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.crypto import identity as identities
+from p2pdp.crypto.boxes import large_unbox, unbox
 from p2pdp.crypto.channel import CONTEXT_BYTES, Channel, ChannelError, context_bytes
 from p2pdp.crypto.identity import RunKey
 from p2pdp.wire.frames import BOXED, encode_frame
@@ -66,6 +67,18 @@ def test_a_hop_fits_into_the_smallest_frame() -> None:
     alice, _ = pair()
     assert len(encode_frame(BOXED, 4, alice.seal(bytes(120), NONCE))) == 256
     assert len(encode_frame(BOXED, 4, alice.seal(bytes(121), NONCE))) == 1024
+
+
+@pytest.mark.parametrize("size", FRAME_SIZES[:8])
+def test_the_size_of_a_frame_says_how_it_is_boxed(size: int) -> None:
+    alice, bob = pair()
+    header, shared = encode_frame(BOXED, 4, b""), alice.agree()
+    payload = bytes(size - 136)  # all but one byte of padding
+    frame = alice.sealed(header, NONCE, payload[:30], payload[30:])
+    assert (len(frame), bob.open(frame, 6)) == (size, payload)
+    assert header + alice.seal(payload, NONCE) == frame
+    opened = {is_large: how(frame, 30, NONCE, shared) for is_large, how in ((False, unbox), (True, large_unbox))}
+    assert {is_large for is_large, found in opened.items() if found is not None} == {size > 16384}
 
 
 def test_the_context_is_literally_inside() -> None:

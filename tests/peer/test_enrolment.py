@@ -8,6 +8,7 @@ import pytest
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
 from p2pdp.crypto.enrolment import (
+    HANDSHAKE_VERSION,
     REFUSED,
     SEAT,
     WAITING,
@@ -199,7 +200,7 @@ def test_bootstrap_can_refuse_a_greeting() -> None:
 def test_what_anybody_could_have_sent_is_told_and_ends_nothing() -> None:
     node = enrolment_client()
     for data, words in (
-        (version_frame(), "version 4"),
+        (version_frame(), f"version {HANDSHAKE_VERSION}"),
         (offer_frame(identity(BOOTSTRAP), Offer(RUN_ID, "", b""), run_key(1).public, run_key(0)), "not sealed"),
         (b"rubbish", "frame"),
     ):

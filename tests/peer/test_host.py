@@ -251,6 +251,21 @@ def test_after_the_end_nothing_is_recorded_taken_or_drawn() -> None:
     assert (bytes(toys.disks[0][VIEW]), bytes(toys.disks[0][PRIVATE])) == before
 
 
+def test_a_machine_makes_itself_ready_in_idle_moments_until_the_end() -> None:
+    class Ready(Quiet):
+        prepared = 0
+
+        def prepare(self) -> None:
+            self.prepared += 1
+
+    toys = Toys(dict.fromkeys(range(2), Ready), 2)
+    toys.boot_all()
+    toys.carry(0, toys.hosts[0].idle(1.0))
+    finish(toys)
+    toys.carry(0, toys.hosts[0].idle(2.0))
+    assert [toys.machines[peer].prepared for peer in (0, 1)] == [1, 0]
+
+
 def test_head_and_skeleton_reach_the_curator_once_the_ledger_is_stored() -> None:
     toys = closing_world()
     finish(toys)

@@ -35,6 +35,24 @@ def test_another_life_sends_the_same_again() -> None:
     np.testing.assert_array_equal(*lives)
 
 
+@pytest.mark.parametrize("shape", [(), (3,), (600,), (2000,)])
+@given(prepared=st.sets(st.integers(0, 9)))
+def test_dithers_are_the_same_whenever_they_are_made_ready(shape: tuple[int, ...], prepared: set[int]) -> None:
+    plan, lives = dithered(shape), []
+    for asked in (prepared, set(), set(range(10))):
+        dithers, draws, state = DitheredModels(plan), Draws(), np.zeros(shape) if shape else 0.0
+        left = []
+        for number in range(10):
+            if number in asked:
+                dithers.prepare()
+                dithers.prepare()
+            left.append(dithers.left(state, draws))
+        assert draws.asked == [(DITHER, dither.SEED_SHAPE)], "asked for by what is sent alone"
+        lives.append(left)
+    np.testing.assert_array_equal(lives[0], lives[1])
+    np.testing.assert_array_equal(lives[0], lives[2])
+
+
 @given(state=st.floats(-8.0, 8.0), half=st.integers(-(2**50), 2**50), exponent=st.integers(-60, 3))
 def test_what_walks_is_settled_and_dithered_in_one(state: float, half: int, exponent: int) -> None:
     """Bit for bit, halves of a step included; whatever was sent first, the next dither is another."""

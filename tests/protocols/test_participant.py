@@ -282,6 +282,19 @@ def test_malformed_items_leave_no_receipt() -> None:
     assert told(participant, BOOTSTRAP, out(4)).sends == (answer(4, [], []),)
 
 
+def test_an_idle_moment_is_the_machines_if_it_has_a_use_for_it() -> None:
+    class Prepared(Inner):
+        def prepare(self) -> None:
+            self.told.append(("prepare",))
+
+    participant, inner = pair()
+    participant.prepare()
+    assert inner.told == []
+    prepared = Prepared()
+    Participant(ME, prepared, MESSAGES).prepare()
+    assert prepared.told == [("prepare",)]
+
+
 def test_the_text_of_a_participant_shows_no_value() -> None:
     participant, _ = pair()
     assert told(participant, CURATOR, Message(messages.RESULT, (), 271828)) == NOTHING

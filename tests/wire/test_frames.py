@@ -14,6 +14,7 @@ from p2pdp.wire.frames import (
     FRAME_HEADER_BYTES,
     HELLO,
     OFFER,
+    PREFIX_BYTES,
     ROSTER,
     Frame,
     FrameReader,
@@ -102,6 +103,25 @@ def test_a_stream_may_come_a_byte_at_a_time_or_in_two_parts() -> None:
     assert reader.feed(stream + b"\0\0") == frames
     assert reader.pending_bytes == 2
     assert all(type(frame) is bytes for frame in FrameReader().feed(stream))
+
+
+@given(st.lists(st.integers(6, 80_000), max_size=4), st.lists(st.integers(1, 60_000), max_size=12))
+def test_large_frames_are_the_same_however_they_are_cut(sizes: list[int], steps: list[int]) -> None:
+    frames = [encode_frame(BOXED, number, bytes([number]) * (size - 6)) for number, size in enumerate(sizes)]
+    stream, reader, got, start = b"".join(map(prefix, frames)), FrameReader(), [], 0
+    for step in (*steps, len(stream) + 1):
+        got += reader.feed(stream[start : start + step])
+        start += step
+        assert reader.pending_bytes == min(start, len(stream)) - sum(PREFIX_BYTES + len(frame) for frame in got)
+    assert got == frames
+    assert all(type(frame) is bytes for frame in got)
+
+
+def test_bytes_that_come_one_by_one_take_no_memory_each() -> None:
+    stream, reader = prefix(encode_frame(BOXED, 0, bytes(100_000))), FrameReader()
+    for at in range(90_000):
+        reader.feed(stream[at : at + 1])
+    assert (reader.pending_bytes, len(reader._chunks)) == (90_000, 6)
 
 
 @pytest.mark.parametrize("length", ["00000000", "00000005", "01000001", "ffffffff"])

@@ -122,6 +122,10 @@ class Learner(Walk):
             direction = direction + draws.noise(mechanism, self._plan.shape) * self._unit
         return self._leaving.left(self._moved(value, direction, self._plan.rate_at(step)), draws)
 
+    def prepare(self) -> None:
+        """Make the dither of the next model ready."""
+        self._leaving.prepare()
+
     def _start(self) -> Any:
         inputs: Any = self._inputs
         return inputs.start()

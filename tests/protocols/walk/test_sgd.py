@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 
 from p2pdp.core.draws import DITHER
 from p2pdp.core.errors import UsageError
+from p2pdp.core.events import Preparer
 from p2pdp.core.messages import TOKEN, TOTAL
 from p2pdp.core.step import Message
 from p2pdp.core.values import GRADIENT, LinearForm
+from p2pdp.mechanisms import dither
 from p2pdp.protocols.learning import MODEL_MAX
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.sgd import Learner
@@ -77,6 +80,22 @@ def test_machines_and_the_vectorized_descent_agree_on_the_same_draws(name: str, 
     assert published == pytest.approx(models.mean(axis=0), rel=0.0, abs=apart)
     if run.plan.tokens == 1:
         assert np.array_equal(visits, visits_along(path))
+
+
+def test_a_learner_makes_its_next_dither_ready() -> None:
+    run, data = prepared(SPECS["complete"])
+    learner = run.protocol.machine(run.plan, 0, (), run.protocol.inputs(run.plan, data.user(0))[0])
+    assert isinstance(learner, Preparer)
+    with patch.object(dither, "unfolded", wraps=dither.unfolded) as unfolded:
+        learner.prepare()
+        assert unfolded.call_count == 0, "it has no seed before its first step"
+        draws = Scaled(0)
+        for made in range(1, 300):
+            before = unfolded.call_count
+            assert learner.receive(1, Message(TOKEN, (0, made), np.zeros(3)), 0.0, draws).sends
+            assert unfolded.call_count == (1 if made == 1 else before)
+            learner.prepare()
+        assert unfolded.call_count == 3, "for 128 steps each"
 
 
 def test_every_step_is_noised_once() -> None:
