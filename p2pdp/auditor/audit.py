@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from p2pdp.auditor.claims import added, claims_with_broker, cost_of, left_of, refusals_with_broker
-from p2pdp.auditor.context import AccountResult, AuditContext
+from p2pdp.auditor.context import AccountResult, AuditContext, Taking, nothing_ahead
 from p2pdp.auditor.pairs import PairTotals
 from p2pdp.core.arrays import Each, Floats, one_by_one
 from p2pdp.core.claims import Claim, Conditioning, Refusal
@@ -42,18 +42,19 @@ def audit_run(
     colluders: Sequence[Peer],
     each: Each = one_by_one,
     *,
+    ahead: Taking = nothing_ahead,
     in_blocks: bool = False,
 ) -> Audit:
     """Return the claims of a verified run. Observers in `incomplete`, whose rows are not all here, are refused.
 
-    `each` computes what all observers learned; with `in_blocks` pairs are not held.
+    `each` computes what all observers learned, but for what was begun `ahead`; with `in_blocks` pairs are not held.
     """
     if not 0.0 < delta < 1.0:
         raise UsageError("delta must be between 0 and 1")
     _check_colluders(run, colluders)
     cost = cost_of(run.spec)
     views, transcript = recorded.views, recorded.transcript
-    context = AuditContext(run, views, transcript, incomplete, left_of(delta, cost), colluders, each, in_blocks)
+    context = AuditContext(run, views, transcript, incomplete, left_of(delta, cost), colluders, each, ahead, in_blocks)
     analysis = run.protocol.analysis()
     findings = [account(context) for account in analysis.accounts()]
     if any(finding.claims for finding in findings):

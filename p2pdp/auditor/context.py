@@ -9,12 +9,12 @@ its plan.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from p2pdp.core.arrays import Each, Floats, one_by_one
+from p2pdp.core.arrays import Each, Floats, Row, one_by_one
 from p2pdp.core.claims import Claim, Observer, Refusal
 from p2pdp.core.draws import ROWS, Mechanism
 from p2pdp.core.ids import Peer
@@ -51,6 +51,24 @@ def sensitivity_of(run: RunPlan) -> float:
     return Grid(run.plan.grid_exponent).sensitivity(Bounds(*run.spec.data.clip), run.dimensions)
 
 
+class Ahead(NamedTuple):
+    """Rows, one for each user, that an account is likely to ask for, before it can be told whether it will.
+
+    They follow from what they are `about` alone; so if an account asks for rows about the same, these are right.
+    """
+
+    about: Any
+    row: Row
+
+
+Taking = Callable[[Any], list[Floats] | None]
+"""Returns the rows about this, if they were begun; asked about something else it ends what was begun."""
+
+
+def nothing_ahead(_about: Any) -> None:
+    """Return the rows of an audit in which none were begun."""
+
+
 @dataclass(frozen=True)
 class AuditContext:
     """A verified run. Observers in `incomplete` are refused by name, for their rows are not all here."""
@@ -62,6 +80,7 @@ class AuditContext:
     delta: float
     colluders: Sequence[Peer]
     each: Each = one_by_one  # computes what observers learned
+    ahead: Taking = nothing_ahead  # the rows that were begun before anything was verified
     in_blocks: bool = False  # whether pairs are looked at in blocks of observers, and not held
 
     @cached_property

@@ -9,35 +9,24 @@ bit while it computes more. Work that is soon done stays with the caller.
 
 from __future__ import annotations
 
-import gc
 import os
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
-from struct import Struct
 from time import monotonic
 from typing import Any, Final
 
-import numpy as np
-
+from p2pdp.cluster.begun import Begun, Progress, Stream, answers_of, untold, why_row
 from p2pdp.cluster.pool import Done, Pool
 from p2pdp.core.arrays import Floats, Row, Work
-from p2pdp.core.errors import NotReady, P2pdpError, Refused, RunFailed, UsageError, VerificationFailed
+from p2pdp.core.errors import UsageError
 
 Block = Callable[[int, int], Iterable[Any]]
 """Computes the answers of numbers: the first number, and how many. Answers are what strict JSON can hold."""
 
 Told = Callable[[int], None]
-Progress = Callable[[int, int], None]
 ALONE_S: Final = 0.3  # that what is left of rows takes at least where others are asked to help
 _LOOKS: Final = 6  # in so much less time it shows how long rows take
-_LENGTH: Final = Struct("=Q")  # before the floats of a row
-_READ_BYTES: Final = 1 << 20
-_KINDS: Final = (UsageError, NotReady, Refused, VerificationFailed)
-
-
-def untold(_done: int, _total: int) -> None:
-    """Tell nobody how far it is."""
 
 
 def worker_count(asked: int | None) -> int:
@@ -69,7 +58,7 @@ def in_blocks(
                 pool.begin(str(waiting[0]), partial(_work, block, waiting[0], min(size, first + count - waiting[0])))
                 waiting = waiting[1:]
             done = pool.next_done()
-            answers[int(done.name)] = _answers_of(done, why)
+            answers[int(done.name)] = answers_of(done, why)
             told(sum(map(len, answers.values())))
     return [answer for start in starts for answer in answers[start]]
 
@@ -78,46 +67,52 @@ def _work(block: Block, start: int, count: int) -> dict[str, Any]:
     return {"answers": list(block(start, count))}
 
 
-def _answers_of(done: Done, why: Callable[[Done], str]) -> list[Any]:
-    if done.answer is None:
-        kind: type[P2pdpError] = next((one for one in _KINDS if one.exit_code == done.exit_code), RunFailed)
-        raise kind(why(done))
-    return list(done.answer["answers"])
-
-
-def _why_row(done: Done) -> str:
-    if done.exit_code is not None:
-        return str(done.problem)
-    return f"a process that shared the work {done.problem}"
-
-
 class Cores:
     """An `Each` on several cores; `told` is given how many rows are there, and how many there will be.
 
-    With `ahead` this process does meanwhile what it is told to: then one fewer computes rows.
+    With `ahead` this process does meanwhile what it is told to, while one fewer computes rows, and then helps.
     """
 
     def __init__(self, workers: int | None, told: Progress = untold, *, ahead: bool = False) -> None:
         self.processes = worker_count(workers)
         self._told, self._ahead = told, ahead
+        self._begun: Begun | None = None
 
     def __call__(self, count: int, row: Row, meanwhile: Work | None = None) -> list[Floats]:
         began_s, rows = monotonic(), list[Floats]()
         while len(rows) < count and not self._pays(monotonic() - began_s, len(rows), count):
             rows.append(row(len(rows)))
             self._told(len(rows), count)
-
         if len(rows) < count:
-            rows += self._shared(len(rows), count, row, meanwhile if self._ahead else None)
+            ahead = self._ahead and meanwhile is not None
+            rows += self._with_help(len(rows), count, row, meanwhile) if ahead else self._dealt(len(rows), count, row)
         return rows
 
-    def _shared(self, begin: int, count: int, row: Row, meanwhile: Work | None) -> list[Floats]:
-        """Return the rows from `begin` on; each process takes every so many, and keeps its caches."""
-        late = meanwhile is not None  # to read rows, so that processes keep them until then
-        processes = min(self.processes - late, count - begin)
-        streams = [_Stream() for _ in range(processes)]
+    def begin(self, count: int, row: Row) -> Begun | None:
+        """Let others compute rows that are taken later; None where that does not pay. Whoever begins closes it."""
+        if not self._ahead or self._free == 1 or count < 2:
+            return None
+        row(0)  # what it imports, and other processes then have
+        began_s = monotonic()
+        row(1)
+        if (monotonic() - began_s) * count < ALONE_S:
+            return None
+        self._begun = Begun(0, count, row, self._free - 1, self._told)
+        return self._begun
 
-        def read(stream: _Stream) -> None:
+    def _with_help(self, begin: int, count: int, row: Row, meanwhile: Work | None) -> list[Floats]:
+        begun = self._begun = Begun(begin, count, row, self._free - 1, self._told)
+        with begun:
+            if meanwhile is not None:
+                meanwhile()
+            return begun.take()
+
+    def _dealt(self, begin: int, count: int, row: Row) -> list[Floats]:
+        """Return the rows from `begin` on; each process takes every so many, and keeps its caches."""
+        processes = min(self._free, count - begin)
+        streams = [Stream() for _ in range(processes)]
+
+        def read(stream: Stream) -> None:
             before = len(stream.rows)
             stream.read()
             if len(stream.rows) > before:
@@ -126,12 +121,9 @@ class Cores:
         try:
             with Pool(processes) as pool:
                 for place, stream in enumerate(streams):
-                    numbers = range(begin + place, count, processes)
-                    pool.begin(str(place), partial(stream.tell_all, row, numbers, kept=late))
-                if meanwhile is not None:
-                    meanwhile()
+                    pool.begin(str(place), partial(stream.tell_all, row, range(begin + place, count, processes)))
                 while pool.running:
-                    _answers_of(pool.next_done({one.reading: partial(read, one) for one in streams}), _why_row)
+                    answers_of(pool.next_done({one.reading: partial(read, one) for one in streams}), why_row)
                 for place, stream in enumerate(streams):
                     while len(stream.rows) < len(range(begin + place, count, processes)):
                         read(stream)
@@ -140,50 +132,13 @@ class Cores:
                 stream.close()
         return [streams[at % processes].rows[at // processes] for at in range(count - begin)]
 
+    @property
+    def _free(self) -> int:
+        """Return how many processes there may be besides those that compute ahead."""
+        return max(1, self.processes - (0 if self._begun is None else self._begun.processes))
+
     def _pays(self, taken_s: float, done: int, count: int) -> bool:
         """Return whether others should do the rest."""
-        if self.processes == 1 or count - done < 2:
+        if self._free == 1 or count - done < 2:
             return False
         return taken_s * _LOOKS >= ALONE_S and taken_s * (count - done) >= ALONE_S * done
-
-
-class _Stream:
-    """A pipe on which a process tells rows, and what was read from it."""
-
-    def __init__(self) -> None:
-        self.reading, self._writing = os.pipe()
-        self.rows: list[Floats] = []
-        self._told = bytearray()
-
-    def tell_all(self, row: Row, numbers: Iterable[int], *, kept: bool) -> dict[str, Any]:
-        """Compute these rows and tell them, each at once or all in the end."""
-        gc.disable()  # it would touch, and so copy, all that the processes share
-        untold = bytearray()
-        for number in numbers:
-            data = np.asarray(row(number), dtype=np.float64).tobytes()
-            untold += _LENGTH.pack(len(data)) + data
-            if not kept:
-                untold = self._tell(untold)
-        self._tell(untold)
-        return {"answers": []}
-
-    def _tell(self, data: bytearray) -> bytearray:
-        """Write all of the data, and return what is left."""
-        left = memoryview(data)
-        while left:
-            left = left[os.write(self._writing, left) :]
-        return bytearray()
-
-    def read(self) -> None:
-        """Read what is there, at least a byte."""
-        self._told += os.read(self.reading, _READ_BYTES)
-        while len(self._told) >= _LENGTH.size:
-            end = _LENGTH.size + _LENGTH.unpack_from(self._told)[0]
-            if len(self._told) < end:
-                return
-            self.rows.append(np.frombuffer(bytes(self._told[_LENGTH.size : end]), dtype=np.float64))
-            del self._told[:end]
-
-    def close(self) -> None:
-        os.close(self.reading)
-        os.close(self._writing)

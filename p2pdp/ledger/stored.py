@@ -72,6 +72,17 @@ def contents_of(ledger: Ledger, entries: Entries) -> Contents:
     return Contents(found, skeleton, ledger.size - at)
 
 
+def first_of(ledger: Ledger) -> Record | None:
+    """Return the first record of a ledger or skeleton, without a look at the others; None where there is none."""
+    with BytesIO(ledger) if isinstance(ledger, bytes) else ledger.open() as file:
+        magic = file.read(len(LEDGER_MAGIC))
+        check_magic(magic)
+        content = _next_content(file, size_of(ledger) - len(magic))
+        if content is None:
+            return None
+        return records_of(parts_of(content), 0, skeleton=magic == SKELETON_MAGIC)[0]
+
+
 def bytes_of(ledger: Ledger) -> bytes:
     if isinstance(ledger, bytes):
         return ledger

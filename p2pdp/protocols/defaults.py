@@ -17,7 +17,7 @@ from p2pdp.assembly.pools import Scored
 from p2pdp.assembly.sums import baselines_of
 from p2pdp.attacks.linear import read_linear, readings
 from p2pdp.attacks.truths import Truths, only_contribution
-from p2pdp.auditor.context import AccountResult, AuditContext, refused
+from p2pdp.auditor.context import AccountResult, Ahead, AuditContext, refused
 from p2pdp.auditor.exact import exact_account
 from p2pdp.auditor.local import local_a_priori, local_account
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
@@ -192,6 +192,10 @@ class Analysis:
 
     worker_bytes = 64 * 1024**2
     """Memory that each process that shares an audit has of its own, at most."""
+
+    def ahead(self, evidence: Evidence) -> Ahead | None:
+        """Return the rows that an audit may begin before it has read the ledgers, let alone verified them."""
+        return None
 
     fast_in_advance = False
     """If true, the first outcome of the fast path is compared at the epsilon of the plan; otherwise at none."""

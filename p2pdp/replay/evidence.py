@@ -18,9 +18,10 @@ from p2pdp.core.ids import Peer, peer_name
 from p2pdp.core.spec import Spec
 from p2pdp.crypto.entropy import SALT_BYTES
 from p2pdp.crypto.roster import Roster
+from p2pdp.ledger.bodies import is_whole
 from p2pdp.ledger.journal import PRIVATE, VIEW
-from p2pdp.ledger.records import INPUTS, Contents, LedgerError, chain_problem
-from p2pdp.ledger.stored import Entries, Ledger, contents_of, has_begun
+from p2pdp.ledger.records import INPUTS, OPENED, Contents, LedgerError, chain_problem
+from p2pdp.ledger.stored import Entries, Ledger, contents_of, first_of, has_begun
 from p2pdp.protocols.run_plan import RunPlan, plan_of_facts
 from p2pdp.replay.findings import NotFollowed
 from p2pdp.wire.codec import unpack_value
@@ -74,6 +75,20 @@ class Evidence:
         if place not in self._parsed:
             self._parsed[place] = contents_of((self.views if role == VIEW else self.private)[peer], self._entries)
         return self._parsed[place]
+
+    def neighbours_told(self, user: Peer) -> list[Peer] | None:
+        """Return whom a user's ledger begins by naming as its neighbours, as it says so: nothing is verified.
+
+        None where it names nobody, there is no such beginning, or it names somebody who takes no part.
+        """
+        opening = None
+        with suppress(LedgerError):
+            opening = first_of(self.views[user]) if user in self.views else None
+        if opening is None or opening.kind != OPENED or not is_whole(OPENED, opening.body, of_a_user=True):
+            return None
+        named = opening.body.neighbours
+        users = range(self.roster.n)
+        return None if named is None or user in named or any(one not in users for one in named) else sorted(named)
 
     def chained(self, peer: Peer) -> Contents | None:
         """Return the view of a peer, whose chain must hold; None where it is not at hand."""

@@ -17,7 +17,8 @@ from p2pdp.auditor.headline import Verdict, verdict_of
 from p2pdp.auditor.pairs import PairTotals
 from p2pdp.auditor.verify import INCOMPLETE
 from p2pdp.auditor.verify import verify as judge
-from p2pdp.cluster.blocks import Cores, Progress, untold
+from p2pdp.cluster.begun import Progress, untold
+from p2pdp.cluster.blocks import Cores
 from p2pdp.cluster.together import read_together
 from p2pdp.core.claims import Claim, Conditioning, Refusal
 from p2pdp.core.errors import Refused, UsageError, VerificationFailed
@@ -42,6 +43,7 @@ from p2pdp.report.page.facts import Proof, Sharing
 from p2pdp.report.page.markup import Markup, table
 from p2pdp.runs.collector import undisturbed
 from p2pdp.runs.comparing import UNKNOWN, estimate_in
+from p2pdp.runs.early import begun_early
 from p2pdp.runs.in_order import OnLack, check_in_order, first_problem
 from p2pdp.runs.memory import Notice, check_memory, in_blocks, unnoticed
 from p2pdp.runs.trust import UNPINNED, pinned_key
@@ -276,18 +278,20 @@ def audit_evidence(
     each = cores or Cores(None, ahead=True)
     read_together(evidence, each.processes)
     check_memory(evidence, each.processes, notice, pairs=pairs)
-    checked = judge(evidence, root, each)
-    if checked.verified is None and not (allow_missing and checked.only_missing):
-        without = "; with --allow-missing it claims what it can" if checked.only_missing else ""
-        raise VerificationFailed(first_problem(checked) + without)
-    roster, privacy = evidence.roster, evidence.spec.privacy
-    at_delta = privacy.delta if delta is None else delta
-    assert at_delta is not None
-    incomplete = sorted({*checked.missing, *checked.cut_short})
-    views = {peer: contents for peer, contents in checked.views.items() if peer not in checked.missing}
-    coalition = privacy.colluders if colluders is None else tuple(colluders)
-    blocks = in_blocks(evidence, pairs=pairs)
-    made = audit_run(evidence.run, evidence.recorded(views), incomplete, at_delta, coalition, each, in_blocks=blocks)
+    with begun_early(evidence, each) as ahead:
+        checked = judge(evidence, root, each)
+        if checked.verified is None and not (allow_missing and checked.only_missing):
+            without = "; with --allow-missing it claims what it can" if checked.only_missing else ""
+            raise VerificationFailed(first_problem(checked) + without)
+        roster, privacy = evidence.roster, evidence.spec.privacy
+        at_delta = privacy.delta if delta is None else delta
+        assert at_delta is not None
+        incomplete = sorted({*checked.missing, *checked.cut_short})
+        views = {peer: contents for peer, contents in checked.views.items() if peer not in checked.missing}
+        coalition = privacy.colluders if colluders is None else tuple(colluders)
+        blocks = in_blocks(evidence, pairs=pairs)
+        recorded = evidence.recorded(views)
+        made = audit_run(evidence.run, recorded, incomplete, at_delta, coalition, each, ahead=ahead, in_blocks=blocks)
     return Audited(
         roster.run_id.hex(),
         roster.protocol,
@@ -302,7 +306,7 @@ def audit_evidence(
         made.epsilon_coalition,
         evidence.spec,
         signed_graph(roster, views),
-        sharing_in(roster.n, evidence.recorded(views).transcript, coalition),
+        sharing_in(roster.n, recorded.transcript, coalition),
         evidence.run,
         replace(proof_of(evidence, views), audit=_again(privacy, coalition, at_delta)),
         _rows_of(evidence),

@@ -22,7 +22,7 @@ from p2pdp.ledger.records import (
     to_skeleton,
     whole_length,
 )
-from p2pdp.ledger.stored import InMemory, StoredRecords, stream, whole_end
+from p2pdp.ledger.stored import InMemory, StoredRecords, first_of, skeleton_of, stream, whole_end
 from tests.support.known import cuts, flips
 
 
@@ -72,6 +72,17 @@ def test_and_whatever_follows(tail: bytes, kept: int) -> None:
 def test_a_skeleton_is_not_what_a_restart_reads() -> None:
     with pytest.raises(LedgerError, match="skeleton"):
         list(stream(InMemory(to_skeleton(ledger()))))
+
+
+def test_the_first_record_is_read_without_the_others() -> None:
+    good = ledger()
+    for data in (good, skeleton_of(good)):
+        for kept in (data, data[: len(data) // 2], InMemory(data)):
+            assert first_of(kept) == read(data).records[0]
+    for empty in (LEDGER_MAGIC, good[: len(LEDGER_MAGIC) + 9]):
+        assert first_of(empty) is None
+    with pytest.raises(LedgerError):
+        first_of(b"")
 
 
 def test_an_entry_is_read_at_its_place() -> None:

@@ -12,11 +12,12 @@ from p2pdp.core.spec import DataPart, GraphPart, NoisePart, RunPart, Spec, TaskP
 from p2pdp.files.folder import read_evidence
 from p2pdp.files.spec import parse_spec
 from p2pdp.ledger.records import LEDGER_MAGIC
+from p2pdp.ledger.stored import bytes_of
 from p2pdp.replay.evidence import Evidence
 from p2pdp.replay.findings import NotFollowed
 from tests.support.runs import quiet
 from tests.support.shuffle_specs import shuffle
-from tests.support.small import RING, recorded
+from tests.support.small import COMPLETE, RING, SPARSE, recorded
 
 
 def test_the_text_of_evidence_shows_no_ledger() -> None:
@@ -104,6 +105,25 @@ def test_other_views_are_parsed_and_the_rest_is_not_parsed_again(tmp_path: Path)
     assert more.contents(1) is not user
     assert more.contents(1).records[0].body.peer == 2
     assert evidence.contents(1) is user
+
+
+def test_neighbours_are_told_by_the_beginning_of_a_ledger(tmp_path: Path) -> None:
+    evidence = read_evidence(recorded(tmp_path, SPARSE))
+    for user in range(6):
+        assert evidence.neighbours_told(user) == sorted(evidence.contents(user).records[0].body.neighbours)
+    begun = replace(evidence, views={1: bytes_of(evidence.views[1]), 2: b"", 3: evidence.views[CURATOR]})
+    assert begun.neighbours_told(1) == evidence.neighbours_told(1)
+    assert [begun.neighbours_told(user) for user in (0, 2, 3)] == [None, None, None]
+    assert quiet(COMPLETE).evidence.neighbours_told(1) is None
+
+
+@pytest.mark.parametrize("named", [[3, 1], [3, 6], [3, -1], [3, "4"], "everybody", None])
+def test_neighbours_that_nobody_can_have_are_not_told(monkeypatch: pytest.MonkeyPatch, named: object) -> None:
+    evidence = quiet(SPARSE).evidence
+    opening = evidence.contents(1).records[0]
+    altered = replace(opening, body=opening.body._replace(neighbours=named))
+    monkeypatch.setattr("p2pdp.replay.evidence.first_of", lambda _ledger: altered)
+    assert evidence.neighbours_told(1) is None
 
 
 def test_spec_and_roster_that_do_not_fit_are_found(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from p2pdp.core.arrays import Complexes, Each, Floats, one_by_one
-from p2pdp.privacy.hidden_path.losses import lower_losses, scale, upper_losses
-from p2pdp.privacy.pld.losses import Losses
+from p2pdp.privacy.hidden_path.losses import lower_losses, scale, upper_losses_of
+from p2pdp.privacy.pld.losses import Losses, log_moments_of
 from p2pdp.privacy.pld.sums import (
     SIZE_MAX,
     Moments,
@@ -88,27 +88,43 @@ class Curves:
         self._step = min(max(_STEP * math.sqrt(mean), window / SIZE_MAX, _STEP_MIN), _STEP_MAX)
         self._moments = Moments(math.sqrt(smallest), math.sqrt(largest))
         self._cuts = (delta * _CUT_UPPER / max(most, 1.0), delta * _CUT_LOWER / max(most, 1.0))
-        rows = each(len(parts), lambda place: self._told(parts[place]))
-        known = len(self._signs) * len(self._moments.exponents)
-        self._losses = [_unpacked(row[known:], self._step) for row in rows]
-        moments = np.array([row[:known] for row in rows])
-        self._log_moments = moments.reshape(len(parts), len(self._signs), -1)
+        self._losses = self._told(each)
+        moments = [
+            log_moments_of([losses[way] for losses in self._losses], sign * self._moments.exponents)
+            for way, sign in enumerate(self._signs)
+        ]
+        self._log_moments = np.stack(moments, axis=1)
         lost = [[ends[0].infinite, *(one.slack for one in ends[1:])] for ends in self._losses]
         self._beyond = np.array(lost).reshape(len(parts), -1)
         self._spectra: OrderedDict[tuple[int, int], Complexes] = OrderedDict()  # those used last at the end
         self._kept = 0  # numbers of these spectra
 
-    def _told(self, part: Part) -> Floats:
-        """Return the logarithms of the moments of a part's losses, and behind them the losses."""
-        losses, exponents = self._losses_of(part), self._moments.exponents
-        moments = [one.log_moments(sign * exponents) for one, sign in zip(losses, self._signs, strict=True)]
-        return np.concatenate([*moments, *map(_packed, losses)])
+    def _told(self, each: Each) -> list[tuple[Losses, ...]]:
+        """Return the losses of each part; those of parts with one mu are computed together."""
+        alike: dict[float, list[int]] = {}
+        for place, part in enumerate(self._parts):
+            alike.setdefault(part.mu_upper, []).append(place)
+        groups = list(alike.values())
+        rows = each(len(groups), lambda number: self._losses_of([self._parts[place] for place in groups[number]]))
+        found: list[tuple[Losses, ...]] = [()] * len(self._parts)
+        for places, row in zip(groups, rows, strict=True):
+            losses, ways = _unpacked(row, self._step), len(self._signs)
+            for number, place in enumerate(places):
+                found[place] = losses[number * ways : (number + 1) * ways]
+        return found
 
-    def _losses_of(self, part: Part) -> tuple[Losses, ...]:
-        upper = upper_losses(part.law, part.mu_upper, self._step, max(self._cuts[0], 1e-300), part.share)
-        if len(self._signs) == 1:
-            return (upper,)
-        return upper, *lower_losses(part.law, part.mu_lower, self._step, max(self._cuts[1], 1e-300))
+    def _losses_of(self, parts: Sequence[Part]) -> Floats:
+        """Return the losses of parts with one mu, one after the other."""
+        upper, lower = (max(cut, 1e-300) for cut in self._cuts)
+        found = upper_losses_of(
+            [part.law for part in parts], parts[0].mu_upper, self._step, upper, [part.share for part in parts]
+        )
+        packed: list[Floats] = []
+        for part, losses in zip(parts, found, strict=True):
+            packed.append(_packed(losses))
+            if len(self._signs) > 1:
+                packed += map(_packed, lower_losses(part.law, part.mu_lower, self._step, lower))
+        return np.concatenate(packed)
 
     def epsilons(self, common: Mapping[int, int], changes: Sequence[Iterable[tuple[int, int]]]) -> Ends:
         """Return the ends of sums with the counts of parts in `common`, adjusted by each of `changes`."""
@@ -118,7 +134,8 @@ class Curves:
         found = Ends(np.zeros(len(sizes)), np.full(len(sizes), np.nan), np.zeros(len(sizes)))
         for size in np.unique(sizes):
             rows = np.nonzero(sizes == size)[0]
-            spectra = np.exp(_totals(_Lookup(self, int(size)), common, [changes[int(row)] for row in rows]))
+            spectra = _totals(_Lookup(self, int(size)), common, [changes[int(row)] for row in rows])
+            np.exp(spectra, out=spectra)
             count = sum(common.values()) + 1
             of = [
                 (spectra[:, way], moments[rows, way], self._step, self._delta, beyond[rows, way], count)
@@ -175,9 +192,19 @@ def _totals(table: Any, common: Mapping[int, int], changes: Sequence[Iterable[tu
     """Return, for each of `changes`, the sum of rows of the table."""
     base = table[0] * 0.0
     for part, count in common.items():
-        base += count * table[part]
+        _add(base, table[part], count)
     summed = np.repeat(base[None], len(changes), axis=0)
     for row, change in enumerate(changes):
         for part, count in change:
-            summed[row] += count * table[part]
+            _add(summed[row], table[part], count)
     return summed
+
+
+def _add(total: Any, row: Any, count: int) -> None:
+    """Add so many times this row, where once more or less is the usual case."""
+    if count == 1:
+        total += row
+    elif count == -1:
+        total -= row
+    else:
+        total += count * row

@@ -26,12 +26,13 @@ upper end and none in the lower.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
-from p2pdp.core.arrays import Floats
+from p2pdp.core.arrays import Floats, Ints
 from p2pdp.privacy.gaussian_curve import gaussian_deltas
 from p2pdp.privacy.pld.losses import LOSS_MAX, Losses, from_points, under
 
@@ -54,32 +55,73 @@ def scale(law: Floats, mu: float, share: float) -> float:
 
 def upper_losses(law: Floats, mu: float, step: float, tail: float, share: float) -> Losses:
     """Return a pair that tells at least as much as the gap. `law` lacks at most `tail` to 1, which is infinite loss."""
-    present = np.nonzero(law[1:] > 0.0)[0] + 1
-    if len(present) == 0 or mu == 0.0:
-        return Losses(step, 0, np.ones(1), 0.0 if mu == 0.0 else tail)
-    weights, mus = law[present], mu * present.astype(np.float64)
-    curve = _upper_curve(weights, mus, share, step * np.arange(_end(weights, mus, share, step, tail) + 1.0))
-    found = from_points(curve, curve, step)
-    return replace(found, infinite=found.infinite + tail)
+    return upper_losses_of([law], mu, step, tail, [share])[0]
 
 
-def _upper_curve(weights: Floats, mus: Floats, share: float, epsilons: Floats) -> Floats:
-    """Return the upper end of the curve at each epsilon' of at least 0."""
-    before = epsilons + np.log1p((1.0 / share - 1.0) * -np.expm1(-epsilons))
-    return weights @ gaussian_deltas(before[None, :], mus[:, None])
+def upper_losses_of(
+    laws: Sequence[Floats], mu: float, step: float, tail: float, shares: Sequence[float]
+) -> list[Losses]:
+    """Return the same for several gaps whose contributions have one mu; those with a share of 1 share most work."""
+    told = _Told(mu, max(map(len, laws)) - 1)
+    curves: dict[int, _Curve] = {}
+    for place, (law, share) in enumerate(zip(laws, shares, strict=True)):
+        present = np.nonzero(law[1:] > 0.0)[0]
+        if len(present) and mu != 0.0:
+            curves[place] = _Curve(law[present + 1], present, share, told)
+    ends = {place: _end(curve, step, tail) for place, curve in curves.items()}
+    longest = max((end for place, end in ends.items() if shares[place] == 1.0), default=0)
+    found: list[Losses] = []
+    for place, share in enumerate(shares):
+        if place not in curves:
+            found.append(Losses(step, 0, np.ones(1), 0.0 if mu == 0.0 else tail))
+            continue
+        epsilons = step * np.arange((longest if share == 1.0 else ends[place]) + 1.0)
+        points = curves[place](epsilons, ends[place] + 1)
+        joined = from_points(points, points, step)
+        found.append(replace(joined, infinite=joined.infinite + tail))
+    return found
 
 
-def _end(weights: Floats, mus: Floats, share: float, step: float, tail: float) -> int:
+class _Told:
+    """The curves of Gaussians at 1, 2, … times mu, of which each that is asked for is computed once."""
+
+    def __init__(self, mu: float, counts: int) -> None:
+        self.mus = mu * np.arange(1.0, counts + 1.0)
+        self._known: dict[tuple[int, bytes], Floats] = {}
+
+    def deltas(self, counts: int, epsilons: Floats) -> Floats:
+        place = counts, epsilons.tobytes()
+        if place not in self._known:
+            self._known[place] = gaussian_deltas(epsilons[None, :], self.mus[:counts, None])
+        return self._known[place]
+
+
+class _Curve:
+    """The upper end of one gap's curve. `present` are the counts that it may have, less one, and `weights` theirs."""
+
+    def __init__(self, weights: Floats, present: Ints, share: float, told: _Told) -> None:
+        self._weights, self._present, self._share, self._told = weights, present, share, told
+        self.most = float(told.mus[present[-1]])
+
+    def __call__(self, epsilons: Floats, size: int | None = None) -> Floats:
+        """Return its value at the first `size` of these epsilon' of at least 0."""
+        if self._share == 1.0:  # epsilon' is epsilon
+            counts = len(self._told.mus) if size is not None else int(self._present[-1]) + 1
+            return self._weights @ np.ascontiguousarray(self._told.deltas(counts, epsilons)[self._present, :size])
+        before = epsilons + np.log1p((1.0 / self._share - 1.0) * -np.expm1(-epsilons))
+        return self._weights @ gaussian_deltas(before[None, :], self._told.mus[self._present][:, None])
+
+
+def _end(curve: _Curve, step: float, tail: float) -> int:
     """Return after how many steps the curve is at most `tail`."""
-    most = float(mus[-1])
-    last = (most / 2 + 38.0) * most + step
+    last = (curve.most / 2 + 38.0) * curve.most + step
     least = min(step, last / 2)
     tried = least * (last / least) ** _ENDS_TRIED
-    rough = np.nonzero(_upper_curve(weights, mus, share, tried[_EVERY - 1 :: _EVERY]) <= tail)[0]
+    rough = np.nonzero(curve(tried[_EVERY - 1 :: _EVERY]) <= tail)[0]
     if not len(rough):  # the last one that was tried is among these
         return math.ceil(last / step)
     tried = tried[rough[0] * _EVERY : (rough[0] + 1) * _EVERY]
-    enough = np.nonzero(_upper_curve(weights, mus, share, tried) <= tail)[0]
+    enough = np.nonzero(curve(tried) <= tail)[0]
     return math.ceil(float(tried[enough[0] if len(enough) else -1]) / step)
 
 

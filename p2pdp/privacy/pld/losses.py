@@ -17,7 +17,7 @@ bounds by how much, and whoever reads a lower end takes it off.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -72,20 +72,34 @@ class Losses:
 
     def log_moments(self, exponents: Floats) -> Floats:
         """Return the logarithm of the sum of masses e^(t loss), for each exponent t."""
-        powers = exponents[:, None] * self.losses()
-        peaks = powers.max(axis=1)
-        with np.errstate(under="ignore"):
-            sums = np.exp(powers - peaks[:, None]) @ self.masses
-        found: Floats = peaks + np.log(np.maximum(sums, SMALLEST))
-        for at in np.flatnonzero(sums < SMALLEST):  # where the largest power has next to no mass
-            logs = self.log_tilted(float(exponents[at]))
-            found[at] = logs.max() + math.log(float(np.exp(logs - logs.max()).sum()))
-        return found
+        return np.asarray(log_moments_of([self], exponents)[0])
 
     def log_tilted(self, exponent: float) -> Floats:
         """Return the logarithms of masses e^(t loss)."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.masses) + exponent * self.losses())
+
+
+def log_moments_of(several: Sequence[Losses], exponents: Floats) -> Floats:
+    """Return a row of log moments for each of several; those at the same losses share the powers."""
+    alike: dict[tuple[float, int, int], list[int]] = {}
+    for place, one in enumerate(several):
+        alike.setdefault((one.step, one.first, len(one.masses)), []).append(place)
+    found: Floats = np.empty((len(several), len(exponents)))
+    for places in alike.values():
+        powers = exponents[:, None] * several[places[0]].losses()
+        peaks = powers.max(axis=1)
+        powers -= peaks[:, None]
+        with np.errstate(under="ignore"):
+            np.exp(powers, out=powers)
+        for place in places:
+            one = several[place]
+            sums = powers @ one.masses
+            found[place] = peaks + np.log(np.maximum(sums, SMALLEST))
+            for at in np.flatnonzero(sums < SMALLEST):  # where the largest power has next to no mass
+                logs = one.log_tilted(float(exponents[at]))
+                found[place, at] = logs.max() + math.log(float(np.exp(logs - logs.max()).sum()))
+    return found
 
 
 def from_curves(forward: Curve, backward: Curve, step: float, largest: float) -> Losses:

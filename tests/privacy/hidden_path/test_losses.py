@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.special import ndtr
 
 from p2pdp.mechanisms import gaussian
-from p2pdp.privacy.hidden_path.losses import lower_losses, scale, upper_losses
+from p2pdp.privacy.hidden_path.losses import lower_losses, scale, upper_losses, upper_losses_of
 from p2pdp.privacy.pld.losses import Losses
 
 TAIL = 1e-13
@@ -182,3 +182,14 @@ def test_ends_hold_where_losses_are_huge(mu: float, step: float) -> None:
     for end in (*lowers, *lower_losses(law, mu, step, TAIL)):
         assert end.slack <= 1e-6
         assert end.masses.sum() <= 1.0 + 2e-6
+
+
+def test_losses_of_several_gaps_are_those_of_each() -> None:
+    """To the last bit, whatever is shared: gaps of other lengths, without some counts, and hidden ones between them."""
+    laws = [np.array(law) for law in ([0.5, 0.3, 0.2], [0.9, 0.1], [0.2, 0.0, 0.5, 0.0, 0.3], [1.0], [0.7, 0.3], [0.0])]
+    shares = [1.0, 1.0, 1.0, 1.0, 0.3, 1.0]
+    together = upper_losses_of(laws, 0.3, 0.01, TAIL, shares)
+    for law, share, found in zip(laws, shares, together, strict=True):
+        alone = upper_losses(law, 0.3, 0.01, TAIL, share)
+        assert found.masses.tobytes() == alone.masses.tobytes()
+        assert (found.first, found.infinite, found.slack) == (alone.first, alone.infinite, alone.slack)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from p2pdp.core.arrays import Floats
-from p2pdp.privacy.pld.losses import Losses, from_curves, from_outcomes, from_points, under
+from p2pdp.privacy.pld.losses import Losses, from_curves, from_outcomes, from_points, log_moments_of, under
 from tests.support.curves import of_gaussian, of_sampled
 
 EPSILONS = (-2.0, -0.7, -0.1, 0.0, 0.03, 0.4, 1.0, 2.5)
@@ -130,3 +130,17 @@ def test_log_moments_are_those_of_the_masses(pair: tuple[Any, Any], exponent: fl
 def test_log_moments_are_exact_where_the_largest_power_has_next_to_no_mass() -> None:
     losses = Losses(1.0, 0, np.array([0.5, 0.5, 0.0]))
     assert losses.log_moments(np.array([800.0]))[0] == pytest.approx(800.0 + math.log(0.5))
+
+
+def test_log_moments_of_several_are_those_of_each() -> None:
+    several = [
+        Losses(0.1, -1, np.array([0.2, 0.3, 0.5])),
+        Losses(0.1, 0, np.array([0.5, 0.25, 0.25])),
+        Losses(0.1, -1, np.array([0.1, 0.9, 0.0])),
+        Losses(0.2, -1, np.array([0.2, 0.3, 0.5])),
+    ]
+    exponents = np.array([-3.0, 0.5, 40.0])
+    found = log_moments_of(several, exponents)
+    for row, one in zip(found, several, strict=True):
+        assert row.tobytes() == one.log_moments(exponents).tobytes()
+        np.testing.assert_allclose(row, np.log(np.exp(exponents[:, None] * one.losses()) @ one.masses), rtol=1e-12)

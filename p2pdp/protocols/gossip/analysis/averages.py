@@ -14,8 +14,9 @@ from typing import Any, Final
 from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.attacks.truths import ONLY_PLACE, Truths, only_contribution
 from p2pdp.auditor.a_priori import Tradeoff
-from p2pdp.auditor.context import AccountResult, AuditContext, unlike_plan
+from p2pdp.auditor.context import AccountResult, Ahead, AuditContext, unlike_plan
 from p2pdp.auditor.exact import Rounded, exact_account
+from p2pdp.auditor.pairs import HELD_MAX
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
@@ -34,9 +35,9 @@ from p2pdp.protocols.gossip.analysis.fast import fast_averages, standard_error_o
 from p2pdp.protocols.gossip.analysis.forecast import forecast_claim, tradeoff_of
 from p2pdp.protocols.gossip.analysis.masked import masked_a_priori
 from p2pdp.protocols.gossip.analysis.rounding import rounding_of
-from p2pdp.protocols.gossip.analysis.views import graph_of, masks_hold
+from p2pdp.protocols.gossip.analysis.views import graph_of, masks_hold, spans_ahead
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.replay.evidence import Recorded
+from p2pdp.replay.evidence import Evidence, Recorded
 from p2pdp.sim.trials import Trials
 
 EXACT_MAX: Final = 2048
@@ -102,6 +103,10 @@ class GossipAnalysis(Analysis):
 
     def truths(self, run: RunPlan, user: Peer, inputs: Any, contents: Contents, private: bytes) -> Truths:
         return {(0, user): only_contribution(inputs.contribution(0) / run.plan.unit, contents, private)[ONLY_PLACE]}
+
+    def ahead(self, evidence: Evidence) -> Ahead | None:
+        """Return what users learn on a fixed graph if every message arrives; it takes nothing but the graph."""
+        return None if evidence.run.n > HELD_MAX else spans_ahead(evidence)
 
     def accounts(self) -> Sequence[Account]:
         return (linear_account, gossip_account, hidden_graph_account, self.ceiling)

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from p2pdp.auditor.context import AuditContext
+from p2pdp.auditor.context import Ahead, AuditContext
 from p2pdp.core.arrays import Floats, Ints
 from p2pdp.core.ids import Peer
 from p2pdp.core.values import GRADIENT, LinearForm, Source
@@ -47,6 +47,7 @@ from p2pdp.privacy.linear.modular import MODULUS, PRIMES, residue
 from p2pdp.privacy.pairwise import pair_leaks
 from p2pdp.protocols.gossip.analysis.forms import OWN_NOISE, Stack, collapsed, evaluated
 from p2pdp.protocols.gossip.analysis.pair_noise import laplacian_of, ratio_of
+from p2pdp.replay.evidence import Evidence
 from p2pdp.replay.transcript import Transcript
 from p2pdp.topology.graphs import Graph, graph_of_edges
 from p2pdp.topology.weights import sparse_weights
@@ -99,7 +100,7 @@ class GossipViews:
         run, transcript = context.run, context.transcript
         assert transcript.published is not None
         self._plan = run.plan
-        self._each = context.each
+        self._each, self._ahead = context.each, context.ahead
         self._users = run.n
         self._noised = run.plan.noise.name != "none"
         self._received = transcript.received
@@ -164,7 +165,8 @@ class GossipViews:
         if self.all_is_published:
             whole = Span(np.ones(self._users), self._users, self._users, 1.0, 0.0)
             return Spans(self._all_capped(views, [whole] * len(views)), len(views), 0, 0)
-        spans = self._of_each(len(views), lambda at: self._span(views[at]))
+        rows = self._ahead(self._about(views))
+        spans = self._of_each(len(views), lambda at: self._span(views[at])) if rows is None else [*map(unpacked, rows)]
         sources = self._users + self.layers.noises
         fresh = [self.layers.noises > 0 and seen_draws_are_fresh(self.layers, view) for view in views]
         ranks = [span.rows for span in spans]
@@ -179,6 +181,12 @@ class GossipViews:
             found = [replace(span, leaks=np.where(span.leaks > 0.0, 1.0, 0.0)) for span in found]
         lost = sum(rank > span.rank for span, rank in zip(spans, ranks, strict=True))
         return Spans(self._all_capped(views, found), sum(full), len(doubtful), lost)
+
+    def _about(self, views: Sequence[View]) -> Any:
+        """Return what `spans_ahead` is about, if these views are of that kind."""
+        members = [tuple(view.members) for view in views]
+        alone = members == [(user,) for user in range(self._users)]
+        return (self.graph, self._plan.rounds) if alone and self.regular and not len(self._ends) else None
 
     def _of_each(self, count: int, span: Callable[[int], Span]) -> list[Span]:
         return [unpacked(row) for row in self._each(count, lambda at: packed(span(at)))]
@@ -361,7 +369,27 @@ def graph_of(context: AuditContext) -> Graph | None:
             return None
         near = contents.records[0].body.neighbours
         rows.append(tuple(other for other in range(n) if other != user) if near is None else tuple(sorted(near)))
+    return _agreed_on(rows)
+
+
+def spans_ahead(evidence: Evidence) -> Ahead | None:
+    """Return the spans of all users if every message arrives, packed, by what their ledgers begin with."""
+    run = evidence.run
+    plan = run.plan
+    if not plan.in_rounds or (plan.coin, plan.message_noise, plan.pair_noise) != (None, None, None):
+        return None
+    told = [evidence.neighbours_told(user) for user in range(run.n)]
+    graph = None if None in told else _agreed_on([tuple(near) for near in told if near is not None])
+    if graph is None or plan.publish != "none":
+        return None
+    weights = sparse_weights(graph, plan.weights)
+    about = graph, plan.rounds
+    return Ahead(about, lambda user: packed(fixed_span(weights, graph.neighbours, (user,), plan.rounds)))
+
+
+def _agreed_on(rows: Sequence[tuple[int, ...]]) -> Graph | None:
+    """Return the graph with these neighbours of each user; None where only one of two names the other."""
     edges = {(user, other) for user, row in enumerate(rows) for other in row}
     if any((other, user) not in edges for user, other in edges):
         return None
-    return graph_of_edges(n, sorted(edges))
+    return graph_of_edges(len(rows), sorted(edges))
