@@ -32,6 +32,7 @@ SUMS_FILE: Final = "SHA256SUMS"
 REPEAT_FILE: Final = "REPEAT.sh"
 _PACKED: Final = ".zip"
 _FILES_MAX: Final = 100
+_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others have errors of their own
 _NAME: Final = re.compile(r"(?:[a-z]+/)?[A-Za-z0-9][A-Za-z0-9_.-]*")
 _LINE: Final = re.compile(r"^([0-9a-f]{64})  (\S+)$", re.MULTILINE)
 _FIRST_MOMENT: Final = (1980, 1, 1, 0, 0, 0)  # the first that a ZIP file can name
@@ -151,6 +152,8 @@ def _from_zip(place: Path) -> Files:
                 _check_name(place, entry.filename, len(files))
                 if entry.filename in files:
                     raise VerificationFailed(f"{place}: holds {entry.filename} twice")
+                if entry.compress_type not in _METHODS:
+                    raise VerificationFailed(f"{place}: {entry.filename} is packed in a way that no artifact is")
                 with archive.open(entry) as packed:
                     files[entry.filename] = packed.read(left + 1)
                 left -= len(files[entry.filename])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import lzma
+import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +16,7 @@ from p2pdp.files.reading import read_bytes
 from p2pdp.tasks.torch_objective import torch_module
 
 STATE_FILE: Final = "state_dict.npz"
+_NOT_WHOLE: Final = (ValueError, EOFError, OSError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
 _USERS: Final = "users"  # an array beside those of parameters, where there is a model for each user
 
 
@@ -22,7 +26,7 @@ def load_state_dict(folder: str | Path, module: Any, user: int | None = None) ->
     try:
         with np.load(io.BytesIO(read_bytes(place)), allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
-    except (ValueError, EOFError):
+    except _NOT_WHOLE:
         raise UsageError(f"{place}: is not a whole npz file") from None
     users = arrays.pop(_USERS, None)
     if (users is None) != (user is None):

@@ -107,6 +107,14 @@ def test_what_unpacks_to_too_much_and_what_is_twice_is_refused(tmp_path: Path, m
         read_artifact(tmp_path / "twice.zip")
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_what_is_packed_in_another_way_is_refused(tmp_path: Path, method: int) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", method) as archive:
+        archive.writestr("spec.toml", b"a")
+    with pytest.raises(VerificationFailed, match="packed in a way"):
+        read_artifact(tmp_path / "a.zip")
+
+
 def test_what_is_no_zip_is_refused_and_what_is_not_there(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(b"PK\x03\x04 nothing")
     with pytest.raises(VerificationFailed, match="damaged"):

@@ -46,8 +46,10 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         load_state_dict(place, small_network(), user=0)
     with pytest.raises(UsageError, match=r"parameter 0\.bias"):
         load_state_dict(place, torch_here().nn.Linear(4, 1))
-    (place / STATE_FILE).write_bytes(b"PK")
-    with pytest.raises(UsageError, match="whole npz"):
-        load_state_dict(place, small_network())
+    whole = (place / STATE_FILE).read_bytes()
+    for damaged in (b"PK", whole[:-1], b"PK\x05\x06" + whole[4:], whole[:60] + b"\0" * 60 + whole[120:]):
+        (place / STATE_FILE).write_bytes(damaged)
+        with pytest.raises(UsageError, match="whole npz"):
+            load_state_dict(place, small_network())
     with pytest.raises(UsageError, match=STATE_FILE):
         load_state_dict(tmp_path / "nowhere", small_network())
