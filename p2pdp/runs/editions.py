@@ -6,8 +6,10 @@ results; of a local run `p2pdp report` makes it from the folder.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,18 +54,23 @@ def write_participants_page(place: Path, out: Path | None) -> Path:
             "this simulation ran on real data, and its digests follow from its seed: with the estimate they would tell "
             "the result without noise; only the auditor's edition can be made (--for auditor)"
         )
-    made = edition_in(evidence, _started(place))
+    result = _result(place)
+    started = result.get("started")  # a simulation has no time of day
+    try:
+        made = edition_in(evidence, started if isinstance(started, str) else None)
+    except RunFailed:
+        if result.get("estimate") is None:
+            raise
+        raise VerificationFailed(f"the curator's ledger ends before what {RESULT_FILE} says was published") from None
     write_text(file, page(made))
     return file
 
 
-def _started(place: Path) -> str | None:
-    """Return when a run in this folder began, as its result says; a simulation has no time of day."""
+def _result(place: Path) -> Mapping[str, Any]:
     try:
-        started = read_document(place, RESULT_FILE).get("started")
+        return read_document(place, RESULT_FILE)
     except P2pdpError:
-        return None
-    return started if isinstance(started, str) else None
+        return {}
 
 
 def edition_in(evidence: Evidence, started: str | None) -> Edition:

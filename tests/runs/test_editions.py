@@ -209,6 +209,21 @@ def test_altered_evidence_makes_no_edition(tmp_path: Path) -> None:
     assert write_participants_page(place, tmp_path / "page.html").is_file()
 
 
+def test_a_ledger_that_ends_before_what_was_published_makes_no_edition(tmp_path: Path) -> None:
+    """Cut at an entry, it may be whole but for its end: the result beside it says that there was more."""
+    place = recorded(tmp_path, COMPLETE)
+    file = place / "curator" / "view.ledger"
+    whole = file.read_bytes()
+    said = []
+    for end in range(len(whole) // 2, len(whole), len(whole) // 16):
+        file.write_bytes(whole[:end])
+        try:  # it can be made where only what comes after the result is missing
+            write_participants_page(place, tmp_path / "page.html")
+        except VerificationFailed as error:
+            said.append("result.json" in str(error))
+    assert any(said)
+
+
 def test_one_nodes_part_makes_none(tmp_path: Path) -> None:
     place = recorded(tmp_path, COMPLETE)
     shutil.rmtree(place / "curator")

@@ -2,7 +2,7 @@
 
 One project of containers is up at a time, so those tests go to one worker, which begins with them: on several they
 would wait for each other. `--dist loadgroup` cannot do that with every pytest: since its 9.2, marks of groups are
-without effect (pytest-xdist, issue 1386). For a third of its time a worker waits for processes and containers, so there
+without effect (https://github.com/pytest-dev/pytest-xdist/issues/1386). For a third of its time a worker waits for processes and containers, so there
 are half as many workers again as cores.
 """
 
