@@ -2,8 +2,8 @@
 
 One project of containers is up at a time, so those tests go to one worker, which begins with them: on several they
 would wait for each other. `--dist loadgroup` cannot do that with every pytest: since its 9.2, marks of groups are
-without effect (https://github.com/pytest-dev/pytest-xdist/issues/1386). For a third of its time a worker waits for processes and containers, so there
-are half as many workers again as cores.
+without effect (https://github.com/pytest-dev/pytest-xdist/issues/1386). For a third of its time a worker waits for
+processes and containers, so there are half as many workers again as cores.
 """
 
 from __future__ import annotations
