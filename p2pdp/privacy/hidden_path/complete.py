@@ -81,9 +81,11 @@ def complete_graph(
         """Return upper ends, lower ends and variations of all users against one observer."""
         base, changed = bases[observer], changes[observer]
         same: dict[frozenset[tuple[int, int]], list[int]] = {}
+        nothing = frozenset[tuple[int, int]]()
         for user in range(n):
             if user != observer:
-                entries = frozenset((kinds[kind], count) for kind, count in changed.get(user, Counter()).items())
+                change = changed.get(user)
+                entries = frozenset((kinds[kind], count) for kind, count in change.items()) if change else nothing
                 same.setdefault(entries, []).append(user)
         found = curves.epsilons({kinds[kind]: count for kind, count in base.items()}, list(same))
         ends_of = np.full((len(Ends._fields), n), np.nan)
