@@ -30,7 +30,7 @@ _STEP_MIN: Final = 1e-9
 _STEP_MAX: Final = 16.0
 _CUT_UPPER: Final = 1e-5  # of delta, in all gaps of a sum together
 _CUT_LOWER: Final = 1e-4
-_KEPT_MAX: Final = 1 << 24  # numbers of spectra that are kept
+_KEPT_MAX: Final = 3 << 22  # numbers of spectra that are kept
 
 
 @dataclass(frozen=True, slots=True)
