@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from p2pdp.auditor.claims import added, claims_with_broker, cost_of, left_of, refusals_with_broker
-from p2pdp.auditor.context import AccountResult, AuditContext, Taking, nothing_ahead
+from p2pdp.auditor.context import Account, AccountResult, AuditContext, Taking, nothing_ahead
 from p2pdp.auditor.pairs import PairTotals
 from p2pdp.core.arrays import Each, Floats, one_by_one
 from p2pdp.core.claims import Claim, Conditioning, Refusal
@@ -56,7 +57,7 @@ def audit_run(
     views, transcript = recorded.views, recorded.transcript
     context = AuditContext(run, views, transcript, incomplete, left_of(delta, cost), colluders, each, ahead, in_blocks)
     analysis = run.protocol.analysis()
-    findings = [account(context) for account in analysis.accounts()]
+    findings = _findings(context, analysis.accounts(), analysis.first_account)
     if any(finding.claims for finding in findings):
         findings.append(analysis.formulas(context, findings))
     claims = [added(claim, cost) for finding in findings for claim in finding.claims]
@@ -76,6 +77,22 @@ def audit_run(
     if totals is not None and cost is not None:
         totals = totals.with_cost(cost.epsilon)
     return Audit(claims, refusals, exact.mu, exact.leak, epsilon, conditioning, *coalition, *rest, totals=totals)
+
+
+def _findings(context: AuditContext, accounts: Sequence[Account], first: Account | None) -> list[AccountResult]:
+    """Return what each account finds. While other processes compute for the `first`, this one goes on with others."""
+    found: dict[Account, AccountResult] = {}
+    others = iter([account for account in accounts if account is not first])
+
+    def meanwhile() -> None:
+        account = next(others, None)
+        if account is not None:
+            found[account] = account(context)
+
+    if first is not None:
+        found[first] = first(replace(context, each=partial(context.each, meanwhile=meanwhile)))
+    found |= {account: account(context) for account in others}
+    return [found[account] for account in accounts]
 
 
 def _pairs(findings: Sequence[AccountResult]) -> tuple[AccountResult, Conditioning]:

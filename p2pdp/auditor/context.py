@@ -139,6 +139,8 @@ class AccountResult:
                 self.refusals.append(one)
 
 
+Account = Callable[[AuditContext], AccountResult]
+
 UNLIKE_PLAN: Final = "user {}: the recorded draws are not those of the plan, and this account takes all noise to be so"
 
 

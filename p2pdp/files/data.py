@@ -259,13 +259,14 @@ def _owners(data: DataPart, table: Table, n: int) -> list[Ints]:
     """Return the rows of each user."""
     if table.groups is None:
         table.check_users(n)
-        return [np.arange(len(table.rows))[table.own(i, n)] for i in range(n)]
+        rows = np.arange(len(table.rows))  # once, as each slice of an array keeps all of it in memory
+        return [rows[table.own(i, n)] for i in range(n)]
     kinds = {kind: number for number, kind in enumerate(sorted(set(table.groups), key=_in_order))}
     if len(kinds) < n:
         assert data.groups is not None
         raise UsageError(f"[data] {data.groups[0]}: {table.path} has {len(kinds)} kinds of rows for {n} users.")
     owner = np.array([kinds[kind] * n // len(kinds) for kind in table.groups])
-    return [np.flatnonzero(owner == user) for user in range(n)]
+    return np.split(np.argsort(owner, kind="stable"), np.cumsum(np.bincount(owner, minlength=n))[:-1])
 
 
 def _in_order(kind: str | float) -> tuple[int, float, str]:

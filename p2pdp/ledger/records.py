@@ -373,7 +373,7 @@ def whole_message(record: Record) -> Message:
     return _unpacked(record, memoryview(part)[SALT_BYTES:] if len(part) > LARGE_BYTES else part[SALT_BYTES:])
 
 
-_KNOWN_MAX: Final = 4096
+_KNOWN_MAX: Final = 1 << 16  # some 20 MB, if all are different
 _KNOWN_BYTES_MAX: Final = 128
 _FLAT: Final = frozenset({int, str, bytes})
 _known: Final[dict[bytes, Message]] = {}  # messages without value: many say the same, such as the number of a round

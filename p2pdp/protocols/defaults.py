@@ -17,7 +17,7 @@ from p2pdp.assembly.pools import Scored
 from p2pdp.assembly.sums import baselines_of
 from p2pdp.attacks.linear import read_linear, readings
 from p2pdp.attacks.truths import Truths, only_contribution
-from p2pdp.auditor.context import AccountResult, Ahead, AuditContext, refused
+from p2pdp.auditor.context import Account, AccountResult, Ahead, AuditContext, refused
 from p2pdp.auditor.exact import exact_account
 from p2pdp.auditor.local import local_a_priori, local_account
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
@@ -42,7 +42,6 @@ UNPROTECTED: Final = "the machine protects contributions less than its plan says
 _SAME: Final = 1.0 + 1e-9
 
 Rows = Callable[[Peer], Any]
-Account = Callable[[AuditContext], AccountResult]
 Read = tuple[tuple[Peer, ...], Any, list[tuple[int, int]]]
 Baselines = dict[str, dict[str, Any]]
 Sigmas = dict[str, float | None]
@@ -233,6 +232,9 @@ class Analysis:
     def accounts(self) -> Sequence[Account]:
         """Return the accounts of an audit in the order in which claims are shown: headlines first, ceilings last."""
         return (exact_account, self.ceiling)
+
+    first_account: Account | None = None
+    """The account of these, if any, for which all processes compute so much that the others are done meanwhile."""
 
     def ceiling(self, context: AuditContext) -> AccountResult:
         """Return the claims that hold whatever others do: contributions seen one by one, each under its noise."""

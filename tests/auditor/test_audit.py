@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from p2pdp.auditor.audit import Audit, audit_run
-from p2pdp.auditor.context import sensitivity_of
+from p2pdp.auditor.context import AuditContext, sensitivity_of
+from p2pdp.cluster import blocks
+from p2pdp.cluster.blocks import Cores
 from p2pdp.core.claims import Claim
 from p2pdp.core.errors import Refused, UsageError
 from p2pdp.core.ids import BOOTSTRAP, CURATOR
@@ -44,6 +46,38 @@ def test_a_whole_run_has_a_claim_for_every_observer() -> None:
         assert one.mu_max is not None
         assert one.epsilon_max == pytest.approx(gaussian.epsilon_of(DELTA, one.mu_max), rel=2e-9)
         assert any("hypothetical" in text for text in one.assumptions)
+
+
+def test_other_accounts_are_looked_at_while_all_cores_compute_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found, and its order, are the same; each account is looked at once."""
+    run = quiet(walk(5, 40))
+    recorded, analysis = run.evidence.recorded(run.evidence.begun), run.plan.protocol.analysis()
+    looked_at: list[str] = []
+    accounts = analysis.accounts()
+
+    def counting(account: Any) -> Any:
+        def looked(context: AuditContext) -> Any:
+            looked_at.append(account.__name__)
+            return account(context)
+
+        return looked
+
+    counted = [counting(account) for account in accounts]
+    monkeypatch.setattr(type(analysis), "accounts", lambda _self: counted)
+    names = [account.__name__ for account in accounts]
+    monkeypatch.setattr(type(analysis), "first_account", staticmethod(counted[names.index("hidden_path_account")]))
+    alone = audit_run(run.plan, recorded, (), DELTA, ())
+    assert looked_at[0] == "hidden_path_account"
+    assert sorted(looked_at) == sorted(names)
+    monkeypatch.setattr(blocks, "ALONE_S", 0.0)  # so that work is dealt out however little it is
+    looked_at.clear()
+    shared = audit_run(run.plan, recorded, (), DELTA, (), Cores(2, ahead=True))
+    assert sorted(looked_at) == sorted(names)
+    assert shared.claims == alone.claims
+    assert shared.refusals == alone.refusals
+    for name in ("mu", "leak", "epsilon", "variation"):
+        np.testing.assert_array_equal(getattr(shared, name), getattr(alone, name))
+    assert (names[0], alone.claims[0].method) == ("exact_account", "exact")
 
 
 def test_the_claim_about_nodes_is_that_of_all_ordered_pairs() -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import gzip
 import io
 import math
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -417,6 +418,24 @@ def test_rows_are_divided_by_a_column_or_by_classes(tmp_path: Path) -> None:
     assert [again.user(i).features[:, 0].tolist() for i in range(5)] == ages
     with pytest.raises(UsageError, match="3 rows for 5 users"):
         load(tmp_path, "9,1,0\n10,2,1\n9,3,1\n", n=5, partition="dirichlet", alpha=0.1)
+
+
+@pytest.mark.parametrize("division", [{}, {"split_by": "age", "columns": ("dose",)}])
+def test_the_memory_of_a_divided_table_does_not_grow_with_users_times_rows(
+    tmp_path: Path, division: dict[str, Any]
+) -> None:
+    users = 2000
+    rows = "".join(f"{number},{number % 7},{number % 2}\n" for number in range(users))
+    tracemalloc.start()
+    try:
+        data = load(tmp_path, rows, n=users, **division)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert [float(data.user(user).features[0, 0 if not division else -2]) for user in (0, 9, 1999)] == (
+        [0.0, 9.0, 1999.0] if not division else [0.0, 2.0, 4.0]
+    )
+    assert peak < users**2  # bytes; an index of all rows for each user would take eight times that
 
 
 def test_a_share_of_each_users_rows_is_kept_for_a_test(tmp_path: Path) -> None:

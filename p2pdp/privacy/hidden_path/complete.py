@@ -60,27 +60,32 @@ def complete_graph(
     counted = [_counted(n, seen) for seen in gaps]
     bases, changes = [base for base, _ in counted], [changed for _, changed in counted]
     occurs: Counter[Kind] = Counter()
+    observers: Counter[Kind] = Counter()
     for base, changed in zip(bases, changes, strict=True):
         occurs.update({kind: count * (n - 1) for kind, count in base.items()})
         for change in changed.values():
             occurs.update(change)
+        observers.update(set(base).union(*changed.values()))
     kinds, listed = {kind: place for place, kind in enumerate(occurs)}, list(occurs)
     sizes = [base.total() for base in bases if base]
     if not sizes:  # nobody saw anything, or there is nobody else
         return Ends(*(np.where(np.eye(n, dtype=bool), np.nan, 0.0) for _ in Ends._fields))
     cut = law_cut(delta, max(sizes))
-    laws = each(len(listed), lambda place: _law(n, listed[place], cut, alike=alike))
+    laws = each(len(listed), lambda place: _law(n, listed[place], cut, alike=alike), meanwhile=None)  # soon done
     parts = [_part(kind, found, mu_upper, mu_lower) for kind, found in zip(listed, laws, strict=True)]
     times = np.array([float(count) for count in occurs.values()])
-    curves = Curves(parts, times, min(sizes), max(sizes), delta, lower=all_lower, each=each)
+    once = [kinds[kind] for kind, count in observers.items() if count == 1]
+    curves = Curves(parts, times, min(sizes), max(sizes), delta, lower=all_lower, once=once, each=each)
 
     def row(observer: int) -> Floats:
         """Return upper ends, lower ends and variations of all users against one observer."""
         base, changed = bases[observer], changes[observer]
         same: dict[frozenset[tuple[int, int]], list[int]] = {}
+        nothing = frozenset[tuple[int, int]]()
         for user in range(n):
             if user != observer:
-                entries = frozenset((kinds[kind], count) for kind, count in changed.get(user, Counter()).items())
+                change = changed.get(user)
+                entries = frozenset((kinds[kind], count) for kind, count in change.items()) if change else nothing
                 same.setdefault(entries, []).append(user)
         found = curves.epsilons({kinds[kind]: count for kind, count in base.items()}, list(same))
         ends_of = np.full((len(Ends._fields), n), np.nan)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -30,7 +30,7 @@ _STEP_MIN: Final = 1e-9
 _STEP_MAX: Final = 16.0
 _CUT_UPPER: Final = 1e-5  # of delta, in all gaps of a sum together
 _CUT_LOWER: Final = 1e-4
-_KEPT_MAX: Final = 1 << 24  # numbers of spectra that are kept
+_KEPT_MAX: Final = 3 << 22  # numbers of spectra that are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,10 @@ class Curves:
         delta: float,
         *,
         lower: bool = True,
+        once: Collection[int] = (),
         each: Each = one_by_one,
     ) -> None:
+        """Spectra of parts in `once`, which are asked for by one call only, are not kept after it."""
         self._parts = parts
         self._delta = delta
         self._signs = (1.0, -1.0, -1.0)[: 3 if lower else 1]
@@ -96,6 +98,7 @@ class Curves:
         self._log_moments = np.stack(moments, axis=1)
         lost = [[ends[0].infinite, *(one.slack for one in ends[1:])] for ends in self._losses]
         self._beyond = np.array(lost).reshape(len(parts), -1)
+        self.once = frozenset(once)
         self._spectra: OrderedDict[tuple[int, int], Complexes] = OrderedDict()  # those used last at the end
         self._kept = 0  # numbers of these spectra
 
@@ -153,10 +156,12 @@ class Curves:
             return self._spectra[part, size]
         while self._kept > _KEPT_MAX:
             self._kept -= self._spectra.popitem(last=False)[1].size
-        found = np.stack([log_spectrum(one, size) for one in self._losses[part]])
-        self._spectra[part, size] = found
+        found = self._spectra[part, size] = self.new_spectrum(part, size)
         self._kept += found.size
         return found
+
+    def new_spectrum(self, part: int, size: int) -> Complexes:
+        return np.stack([log_spectrum(one, size) for one in self._losses[part]])
 
 
 _FACTS: Final = 5  # of losses, before their masses
@@ -179,13 +184,18 @@ def _unpacked(row: Floats, step: float) -> tuple[Losses, ...]:
 
 
 class _Lookup:
-    """Spectra of one size by part, as a table has rows."""
+    """Spectra of one size by part, as a table has rows, for one call."""
 
     def __init__(self, curves: Curves, size: int) -> None:
         self._curves, self._size = curves, size
+        self._once: dict[int, Complexes] = {}
 
     def __getitem__(self, part: int) -> Complexes:
-        return self._curves.spectrum(part, self._size)
+        if part not in self._curves.once:
+            return self._curves.spectrum(part, self._size)
+        if part not in self._once:
+            self._once[part] = self._curves.new_spectrum(part, self._size)
+        return self._once[part]
 
 
 def _totals(table: Any, common: Mapping[int, int], changes: Sequence[Iterable[tuple[int, int]]]) -> Any:

@@ -227,11 +227,11 @@ def _log_without(m: int, moves: int, *, alike: bool) -> float:
 
 def _log_choose(n: Any, k: Any) -> Floats:
     """Return the logarithms of binomial coefficients of whole numbers; with k below 0 or above n there is no way."""
-    n, k = np.broadcast_arrays(n, k)
+    n, k = np.asarray(n), np.asarray(k)
     fits = (k > 0) & (k <= n)
-    n, chosen = np.where(fits, n, 1).astype(np.int64), np.where(fits, k, 1).astype(np.int64)
-    known = _log_factorials(int(n.max(initial=1)).bit_length())
-    return np.where(fits, known[n] - known[chosen] - known[n - chosen], np.where(k == 0, 0.0, -math.inf))
+    some, chosen = (fits * n).astype(np.int64), (fits * k).astype(np.int64)  # 0 of 0 where there is none or no way
+    known = _log_factorials(int(some.max(initial=1)).bit_length())
+    return np.where(fits | (k == 0), known[some] - known[chosen] - known[some - chosen], -math.inf)
 
 
 @lru_cache(maxsize=32)

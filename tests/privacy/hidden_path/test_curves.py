@@ -90,3 +90,13 @@ def test_lower_ends_can_be_left_out(curves: Curves) -> None:
     np.testing.assert_array_equal(ends.variation, curves.epsilons({1: 20}, [(), ((0, 3),)]).variation)
     np.testing.assert_array_equal(ends.upper, curves.epsilons({1: 20}, [(), ((0, 3),)]).upper)
     assert np.isnan(ends.lower).all()
+
+
+def test_parts_of_one_call_come_out_the_same_and_are_not_kept() -> None:
+    kept, dropped = (Curves(PARTS, np.ones(4), 1, 40, 1e-6, once=once) for once in ((), (1, 2)))
+    changes = [(), ((1, -3), (2, 5)), ((3, 1),)]
+    for common in ({1: 9, 0: 2}, {2: 4}):
+        for one, other in zip(kept.epsilons(common, changes), dropped.epsilons(common, changes), strict=True):
+            assert one.tobytes() == other.tobytes()
+    assert {part for part, _ in kept._spectra} == {0, 1, 2, 3}
+    assert {part for part, _ in dropped._spectra} == {0, 3}

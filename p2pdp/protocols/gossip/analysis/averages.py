@@ -14,14 +14,14 @@ from typing import Any, Final
 from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.attacks.truths import ONLY_PLACE, Truths, only_contribution
 from p2pdp.auditor.a_priori import Tradeoff
-from p2pdp.auditor.context import AccountResult, Ahead, AuditContext, unlike_plan
+from p2pdp.auditor.context import Account, AccountResult, Ahead, AuditContext, unlike_plan
 from p2pdp.auditor.exact import Rounded, exact_account
 from p2pdp.auditor.pairs import HELD_MAX
 from p2pdp.core.claims import Claim, Method, Observer, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.contract import Estimate
-from p2pdp.protocols.defaults import Account, Analysis, Read, Rows
+from p2pdp.protocols.defaults import Analysis, Read, Rows
 from p2pdp.protocols.gossip.analysis import outcome as averages
 from p2pdp.protocols.gossip.analysis.a_priori import (
     gossip_a_priori,

@@ -23,7 +23,7 @@ from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.assembly.pools import CENTRAL, LOCAL
 from p2pdp.attacks.truths import ONLY_PLACE, Truths, only_contribution, rows_drawn
 from p2pdp.auditor.claims import gaussian_claim
-from p2pdp.auditor.context import PUBLIC_ROUTE, sensitivity_of
+from p2pdp.auditor.context import PUBLIC_ROUTE, Account, sensitivity_of
 from p2pdp.auditor.sampled import sigma_within
 from p2pdp.core.claims import Claim, Observer, Refusal
 from p2pdp.core.ids import Peer
@@ -32,7 +32,7 @@ from p2pdp.mechanisms import gaussian
 from p2pdp.privacy.linear.descent import told, worst
 from p2pdp.privacy.linear.view import ROUNDED_UP
 from p2pdp.protocols.contract import Estimate
-from p2pdp.protocols.defaults import Account, Learning, Rows, Sigmas
+from p2pdp.protocols.defaults import Learning, Rows, Sigmas
 from p2pdp.protocols.gossip.analysis import outcome_descent as gossip_descents
 from p2pdp.protocols.gossip.analysis.averages import GossipAnalysis, linear_account
 from p2pdp.protocols.gossip.analysis.descent_account import FIXED_BEFOREHAND, MODEL, SAMPLED, gossip_descent_account

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from p2pdp.assembly.outcome import Number, Outcome, numbers_frame, numbers_in
-from p2pdp.auditor.context import NOBODY_OUT, AccountResult, AuditContext
+from p2pdp.auditor.context import NOBODY_OUT, Account, AccountResult, AuditContext
 from p2pdp.core.claims import Claim, Observer, Refusal
 from p2pdp.core.errors import Refused
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
 from p2pdp.mechanisms.reporting.estimates import expected
 from p2pdp.protocols.contract import Estimate
-from p2pdp.protocols.defaults import Account, Analysis, Read, Rows
+from p2pdp.protocols.defaults import Analysis, Read, Rows
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.shuffle.analysis import outcome as relayed
 from p2pdp.protocols.shuffle.analysis.a_priori import local_account_of_reports, shuffle_a_priori

@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 
 from p2pdp.auditor.claims import Spread, claim_of
-from p2pdp.auditor.context import NOBODY_OUT, PUBLIC_ROUTE, AccountResult, AuditContext
+from p2pdp.auditor.context import NOBODY_OUT, PUBLIC_ROUTE, Account, AccountResult, AuditContext
 from p2pdp.auditor.local import OWN_NOISE, local_account, pure_epsilon_of
 from p2pdp.auditor.sampled import HIDDEN_ROWS, samples, steps_of
 from p2pdp.core.claims import Claim, Conditioning, Method, Name, Observer, Refusal, Relation
@@ -47,7 +47,6 @@ from p2pdp.privacy.visits import (
     pure_epsilon,
     sum_of,
 )
-from p2pdp.protocols.defaults import Account
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis.absent import scheduled_transcript
 from p2pdp.protocols.walk.analysis.hidden_path import ONE_VALUE, OWN_VIEW

@@ -7,13 +7,13 @@ from typing import Any
 
 from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.attacks.truths import Truths
-from p2pdp.auditor.context import NOBODY_OUT, AccountResult, refused
+from p2pdp.auditor.context import NOBODY_OUT, Account, AccountResult, refused
 from p2pdp.auditor.exact import exact_account
 from p2pdp.auditor.local import local_a_priori
 from p2pdp.core.claims import Method, Observer
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
-from p2pdp.protocols.defaults import Account, Learning, Read, Rows
+from p2pdp.protocols.defaults import Learning, Read, Rows
 from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis import outcome_descent as descents

@@ -10,13 +10,13 @@ import numpy as np
 from p2pdp.assembly import sums
 from p2pdp.assembly.outcome import Number, Outcome
 from p2pdp.attacks.truths import Truths
-from p2pdp.auditor.context import AccountResult, AuditContext
+from p2pdp.auditor.context import Account, AccountResult, AuditContext
 from p2pdp.auditor.exact import exact_account
 from p2pdp.core.claims import Claim, Refusal
 from p2pdp.core.ids import Peer
 from p2pdp.ledger.records import Contents
 from p2pdp.protocols.contract import Estimate
-from p2pdp.protocols.defaults import Account, Analysis, Read, Rows
+from p2pdp.protocols.defaults import Analysis, Read, Rows
 from p2pdp.protocols.run_plan import RunPlan
 from p2pdp.protocols.walk.analysis.a_priori import a_priori_of_ring, a_priori_of_walk
 from p2pdp.protocols.walk.analysis.absent import AbsentFromWalk, is_scheduled
@@ -90,6 +90,8 @@ class WalkAnalysis(Analysis):
 
     def absent(self, run: RunPlan, views: dict[Peer, Contents]) -> AbsentFromWalk:
         return AbsentFromWalk(run, views)
+
+    first_account = staticmethod(hidden_path_account)
 
     def accounts(self) -> Sequence[Account]:
         return (exact_account, hidden_path_account, blanket_account, self.ceiling)
