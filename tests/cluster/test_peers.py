@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterator
@@ -11,11 +12,13 @@ import pytest
 
 from p2pdp.cluster.layout import Layout
 from p2pdp.cluster.peers import (
+    COLLECT_TOGETHER,
     NOWHERE,
     REFUSED,
     SEATED,
     _once,
     _Places,
+    _seats,
     _together,
     _user_group,
     node_folder,
@@ -103,6 +106,26 @@ def waits(log: list[str]) -> Callable[[], Awaitable[None]]:
             log.append("ended in good order")
 
     return body
+
+
+@pytest.mark.parametrize(("count", "times"), [(1, 1), (3, 3), (150, COLLECT_TOGETHER)])
+async def test_the_collector_comes_as_often_for_each_as_for_one_alone(count: int, times: int) -> None:
+    before, frozen, seen = gc.get_threshold(), gc.get_freeze_count(), list[tuple[int, int, int]]()
+
+    async def user() -> None:
+        seen.append(gc.get_threshold())
+
+    pipe = os.open(os.devnull, os.O_WRONLY)
+    await _user_group(dict.fromkeys(range(count), user), pipe)()
+    assert seen == [(times * before[0], *before[1:])] * count
+    assert gc.get_threshold() == before
+    _seats(range(1), pipe)(0)
+    seated = _seats(range(2), pipe)
+    seated(0)
+    assert gc.get_freeze_count() == frozen
+    seated(1)
+    assert gc.get_freeze_count() > frozen
+    os.close(pipe)
 
 
 async def test_the_first_that_fails_ends_the_others() -> None:

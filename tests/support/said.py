@@ -38,7 +38,7 @@ from p2pdp.experiments.walks import separate_exposures
 from p2pdp.files.guide import FOLDER
 from p2pdp.files.spec import demo_spec
 from p2pdp.mechanisms.dither import SCALE
-from p2pdp.node.user import RETRY_MAX_S
+from p2pdp.peer.enrolment import RETRY_MAX_S
 from p2pdp.peer.limits import BYTES, MESSAGES, QUESTIONS, REPEATS, RESENDS, WRONG
 from p2pdp.peer.peers import BURST_MAX
 from p2pdp.peer.pieces import PIECE_BYTES
