@@ -5,6 +5,7 @@ import gc
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -109,8 +110,12 @@ def waits(log: list[str]) -> Callable[[], Awaitable[None]]:
 
 
 @pytest.mark.parametrize(("count", "times"), [(1, 1), (3, 3), (150, COLLECT_TOGETHER)])
-async def test_the_collector_comes_as_often_for_each_as_for_one_alone(count: int, times: int) -> None:
-    before, frozen, seen = gc.get_threshold(), gc.get_freeze_count(), list[tuple[int, int, int]]()
+async def test_the_collector_comes_as_often_for_each_as_for_one_alone(
+    count: int, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, seen, done = gc.get_threshold(), list[tuple[int, int, int]](), list[str]()
+    for name in ("freeze", "unfreeze"):
+        monkeypatch.setattr(gc, name, partial(done.append, name))
 
     async def user() -> None:
         seen.append(gc.get_threshold())
@@ -119,12 +124,16 @@ async def test_the_collector_comes_as_often_for_each_as_for_one_alone(count: int
     await _user_group(dict.fromkeys(range(count), user), pipe)()
     assert seen == [(times * before[0], *before[1:])] * count
     assert gc.get_threshold() == before
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 0)
+    await _user_group({0: user}, pipe)()
+    assert done.pop() == "unfreeze"
+    done.clear()
     _seats(range(1), pipe)(0)
     seated = _seats(range(2), pipe)
     seated(0)
-    assert gc.get_freeze_count() == frozen
+    assert done == []
     seated(1)
-    assert gc.get_freeze_count() > frozen
+    assert done == ["freeze"]
     os.close(pipe)
 
 
