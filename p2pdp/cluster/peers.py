@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -220,7 +220,8 @@ def _seats(users: Collection[int], pipe: int) -> Callable[[int], None]:
     def seated(slot: int) -> None:
         waiting.discard(slot)
         if not waiting:
-            gc.freeze()  # what they have now they keep: the collector would walk over all of it again and again
+            if len(users) > 1:
+                gc.freeze()  # what they have now they keep: the collector would walk over all of it again and again
             give_memory_back()
         send_event(pipe, SEATED, slot=slot)
 
@@ -239,8 +240,6 @@ def _once() -> Callable[[Roster], Roster]:
 
 def _user_group(users: dict[int, Main], pipe: int) -> Main:
     async def main() -> None:
-        young, *older = gc.get_threshold()
-        gc.set_threshold(young * min(len(users), COLLECT_TOGETHER), *older)  # as often a user as where each is alone
         refused: list[Refused] = []
 
         async def one(slot: int, user: Main) -> None:
@@ -250,11 +249,25 @@ def _user_group(users: dict[int, Main], pipe: int) -> Main:
                 send_event(pipe, REFUSED, slot=slot, text=str(error))
                 refused.append(error)
 
-        await _together(*(partial(one, slot, user) for slot, user in users.items()))
+        with _collected_together(len(users)):
+            await _together(*(partial(one, slot, user) for slot, user in users.items()))
         if refused:
             raise refused[0]
 
     return main
+
+
+@contextmanager
+def _collected_together(users: int) -> Iterator[None]:
+    """Let the collector of cycles come as often for each of so many users as where one is alone."""
+    before, frozen = gc.get_threshold(), gc.get_freeze_count()
+    gc.set_threshold(before[0] * min(users, COLLECT_TOGETHER), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        if not frozen:  # what a launcher froze is shared, and stays so
+            gc.unfreeze()
 
 
 def _everybody(roles_alone: Main, users: dict[int, Main], pipe: int) -> Main:

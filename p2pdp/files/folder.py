@@ -72,10 +72,11 @@ def peer_folder(folder: Path, peer: Peer) -> Path:
 
 def make_private(folder: Path) -> None:
     """Make a folder, and those above it that are missing, for its owner only; one that is there stays as it is."""
-    missing = [place for place in (folder, *folder.parents) if not place.exists()]
-    for place in reversed(missing):
-        place.mkdir(mode=0o700, exist_ok=True)
-    folder.mkdir(exist_ok=True)  # raises where a file is in the way
+    if folder.is_dir():
+        return
+    if not folder.parent.exists():
+        make_private(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)  # raises where a file is in the way
 
 
 def make_folder(folder: Path) -> Path:

@@ -33,7 +33,7 @@ from p2pdp.node.clock import Clock, Expiry, LoopClock, refuse_expired
 from p2pdp.node.disk import Disk, durable_secret, is_closed, write_durably
 from p2pdp.node.shell import KIND_AT, HostShell
 from p2pdp.peer.credentials import Credentials
-from p2pdp.peer.enrolment import NO_ANSWER, RETRY_S, EnrolmentClient
+from p2pdp.peer.enrolment import NO_ANSWER, RETRY_MAX_S, RETRY_S, EnrolmentClient, first_wait_s
 from p2pdp.peer.link import STOPPED
 from p2pdp.protocols.run_plan import RunPlan, skeleton_size
 from p2pdp.transports.contract import Network, Origin
@@ -42,7 +42,6 @@ from p2pdp.wire.frames import Kind
 
 RUN_KEY_FILE: Final = "run.key"
 SEAT_FILE: Final = "seat"
-RETRY_MAX_S: Final = 30.0
 QUEUED_ROUNDS: Final = 60
 NOTE_S: Final = 3.0
 
@@ -194,7 +193,7 @@ class UserNode:
             self._entropy,
             settings.rows,
         )
-        retry_s, rounds = RETRY_S, 0
+        retry_s, rounds = first_wait_s(settings.run() if settings.remote is None else None), 0
         while not self._answered.done():
             queued = settings.remote is not None and client.waiting_for == NO_ANSWER
             if not queued or rounds % QUEUED_ROUNDS == 0:  # bootstrap may be absent for hours: one request waits for it
@@ -204,7 +203,7 @@ class UserNode:
             await asyncio.wait(futures, timeout=retry_s, return_when=asyncio.FIRST_COMPLETED)
             self._waiting.note(client.waiting.replace(NO_ANSWER, self._no_answer()), self._clock.now_s())
             if settings.remote is None:
-                retry_s = min(2 * retry_s, RETRY_MAX_S)  # thousands that ask each second would delay the answer
+                retry_s = min(2 * retry_s, RETRY_MAX_S)
             if self._shell.ended.done():
                 await self._shell.ended  # raises what went wrong meanwhile
         if self._refusal is not None:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from p2pdp.core.errors import Refused
+from p2pdp.core.spec import RunPart
 from p2pdp.crypto.enrolment import (
     REFUSED,
     SEAT,
@@ -39,9 +40,16 @@ from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import Kind, decode_frame
 
 RETRY_S: Final = 1.0
+RETRY_MAX_S: Final = 30.0
+ANSWER_S: Final = 0.003  # that bootstrap takes for each of many on a busy machine
 NO_ANSWER: Final = "bootstrap does not answer yet"
 FAULTS_KEPT: Final = 100
 HELLO_EVERY: Final = 8  # how often a node that applied asks what is offered: bootstrap may have begun another run
+
+
+def first_wait_s(run: RunPart | None) -> float:
+    """Return after how long to ask again, where all ask at once: those who ask twice delay the answers to others."""
+    return RETRY_S if run is None else min(max(RETRY_S, ANSWER_S * run.nodes), RETRY_MAX_S)
 
 
 class EnrolmentClient:
@@ -77,7 +85,7 @@ class EnrolmentClient:
         self.fault_count = 0
 
     def ask(self) -> bytes:
-        """Return the frame to send to bootstrap now; the first wait for an answer is `RETRY_S`."""
+        """Return the frame to send to bootstrap now."""
         self._asked += 1
         if self._offer is None or self._asked % HELLO_EVERY == 0:
             return hello_frame(self._token, self._secret, self._bootstrap_public, self._hello_key.public)

@@ -190,11 +190,11 @@ class EnrolmentService:
         token = application.token
         if not 0 <= token < len(self._secrets) or not compare_digest(self._secrets[token], application.secret):
             return INVALID_TOKEN
-        if not application.entry.is_valid(self._offer.run_id):
+        known = self._enrolled.get(token)
+        if known != application.entry and not application.entry.is_valid(self._offer.run_id):
             return "the node's run key is not signed by its identity"
         if application.spec_digest != self._spec_digest:
             return "the node accepted another spec than the one offered"
-        known = self._enrolled.get(token)
         if known is not None and known != application.entry:
             return _unlike(known, application.entry)
         if self._tokens.get(application.entry.identity, token) != token:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,13 @@ import pytest
 
 from p2pdp.cluster.layout import Layout
 from p2pdp.cluster.peers import (
+    COLLECT_TOGETHER,
     NOWHERE,
     REFUSED,
     SEATED,
     _once,
     _Places,
+    _seats,
     _together,
     _user_group,
     node_folder,
@@ -103,6 +107,34 @@ def waits(log: list[str]) -> Callable[[], Awaitable[None]]:
             log.append("ended in good order")
 
     return body
+
+
+@pytest.mark.parametrize(("count", "times"), [(1, 1), (3, 3), (150, COLLECT_TOGETHER)])
+async def test_the_collector_comes_as_often_for_each_as_for_one_alone(
+    count: int, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, seen, done = gc.get_threshold(), list[tuple[int, int, int]](), list[str]()
+    for name in ("freeze", "unfreeze"):
+        monkeypatch.setattr(gc, name, partial(done.append, name))
+
+    async def user() -> None:
+        seen.append(gc.get_threshold())
+
+    pipe = os.open(os.devnull, os.O_WRONLY)
+    await _user_group(dict.fromkeys(range(count), user), pipe)()
+    assert seen == [(times * before[0], *before[1:])] * count
+    assert gc.get_threshold() == before
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 0)
+    await _user_group({0: user}, pipe)()
+    assert done.pop() == "unfreeze"
+    done.clear()
+    _seats(range(1), pipe)(0)
+    seated = _seats(range(2), pipe)
+    seated(0)
+    assert done == []
+    seated(1)
+    assert done == ["freeze"]
+    os.close(pipe)
 
 
 async def test_the_first_that_fails_ends_the_others() -> None:

@@ -24,9 +24,19 @@ from p2pdp.crypto.enrolment import (
 from p2pdp.crypto.entropy import SeededEntropy
 from p2pdp.crypto.identity import Identity
 from p2pdp.crypto.roster import Roster, RosterEntry, sign_entry, sign_roster
-from p2pdp.peer.enrolment import FAULTS_KEPT, HELLO_EVERY, NO_ANSWER, EnrolmentClient
+from p2pdp.files.spec import parse_spec
+from p2pdp.peer.enrolment import (
+    FAULTS_KEPT,
+    HELLO_EVERY,
+    NO_ANSWER,
+    RETRY_MAX_S,
+    RETRY_S,
+    EnrolmentClient,
+    first_wait_s,
+)
 from p2pdp.wire.frames import Kind, decode_frame, encode_frame
 from tests.support.known import cuts, flips
+from tests.support.local import SPEC
 from tests.support.toys import RUN_ID, SPEC_DIGEST, identity, roster, run_key
 
 SEED = bytes(range(32))
@@ -234,3 +244,10 @@ def test_frames_that_an_applicant_never_gets_are_passed_over() -> None:
     for kind in (Kind.BOXED, Kind.HELLO, Kind.ENROL):
         assert node.frame(encode_frame(kind, 0, bytes(250))) is None
     assert node.credentials is None
+
+
+def test_the_more_ask_at_once_the_longer_each_waits_before_it_asks_again() -> None:
+    run = parse_spec(SPEC, None).run
+    waits = [first_wait_s(replace(run, nodes=nodes)) for nodes in (1, 333, 1000, 5000, 100_000)]
+    assert waits == [RETRY_S, RETRY_S, 3.0, 15.0, RETRY_MAX_S]
+    assert first_wait_s(None) == RETRY_S

@@ -38,7 +38,7 @@ from p2pdp.experiments.walks import separate_exposures
 from p2pdp.files.guide import FOLDER
 from p2pdp.files.spec import demo_spec
 from p2pdp.mechanisms.dither import SCALE
-from p2pdp.node.user import RETRY_MAX_S
+from p2pdp.peer.enrolment import RETRY_MAX_S
 from p2pdp.peer.limits import BYTES, MESSAGES, QUESTIONS, REPEATS, RESENDS, WRONG
 from p2pdp.peer.peers import BURST_MAX
 from p2pdp.peer.pieces import PIECE_BYTES
@@ -436,7 +436,7 @@ EXEMPT: Final = (
     Exempt("running", r"7 to 8 MiB each \(measured in November 2026[^)]*\)", _MEASURED),
     Exempt("running", r"some 25 MiB each \(likewise\)", _MEASURED),
     Exempt("running", r"before Python 3\.13", "a version of other software"),
-    Exempt("running", r"4,000 of them in 40 processes", "an example of a choice"),
+    Exempt("running", r"10,000 of them in 10 processes", "an example of a choice"),
     Exempt("views", r"Measured in November 2026 with 6 processes.*?\n\n", _MEASURED),
     Exempt("views", r"\| \d \| \d \| [a-z ]+ \| [\d., ]+ \| \d+ \|", "the same measurement"),
 )  # fmt: skip

@@ -7,6 +7,8 @@ written. The first record of a number names the slot that is called, and one wit
 dialled the socket begins streams in it.
 
 Guarantee: what is written to a stream arrives in order, and before its end. Where a socket breaks, all its streams do.
+At most `RECORDS_A_TURN` are taken from a socket before each other one had its turn, so what bootstrap asks waits for
+no flood of others.
 A socket begins with a key that the launcher gave to the processes of this run, so from nobody else anything is read.
 
 The caller owes: what a stream has to send is bounded by who writes to it (`get_write_buffer_size`), since one that is
@@ -32,6 +34,7 @@ from p2pdp.wire.padding import FRAME_BYTES_MAX
 KEY_BYTES: Final = 32
 BACKLOG: Final = 1024
 CLOSE_S: Final = 2.0
+RECORDS_A_TURN: Final = 64
 
 _HEAD: Final = Struct(">IQ")  # the length of what follows, and in that the number of a stream
 _NUMBER: Final = Struct(">Q")
@@ -121,6 +124,7 @@ class _Trunk(asyncio.Protocol):
         self._key: bytes | None = None if dialled else b""  # what came of it; None once it is known
         self._reader = FrameReader(_RECORD_BYTES_MAX)
         self._streams: dict[int, Stream] = {}
+        self._unread: list[bytes] = []  # records for the next turns of the loop, last first
         self._number = 0  # of the newest stream
         self.socket: asyncio.Transport | None = None
         self.sent_all = 0  # how often there was nothing left to send
@@ -150,6 +154,27 @@ class _Trunk(asyncio.Protocol):
         except CodecError:
             self.drop()
             return
+        if self._unread:  # what the loop had read already
+            self._unread[:0] = reversed(records)
+        elif len(records) > RECORDS_A_TURN and self.socket is not None:
+            self._unread = records[: RECORDS_A_TURN - 1 : -1]
+            self.socket.pause_reading()
+            asyncio.get_running_loop().call_soon(self._read_on)
+            self._take(records[:RECORDS_A_TURN])
+        else:
+            self._take(records)
+
+    def _read_on(self) -> None:
+        """Take what is left, some in each turn of the loop; read more only then."""
+        some = self._unread[: -RECORDS_A_TURN - 1 : -1]
+        del self._unread[-RECORDS_A_TURN:]
+        if self._unread:
+            asyncio.get_running_loop().call_soon(self._read_on)
+        elif self.socket is not None:
+            self.socket.resume_reading()
+        self._take(some)
+
+    def _take(self, records: list[bytes]) -> None:
         for record in records:
             (number,) = _NUMBER.unpack_from(record)
             stream = self._streams.get(number)
@@ -194,6 +219,8 @@ class _Trunk(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self.socket = None
         self._board.closed(self)
+        unread, self._unread = self._unread[::-1], []
+        self._take(unread)
         for stream in list(self._streams.values()):
             stream.broken()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
@@ -11,6 +12,7 @@ import pytest
 
 from p2pdp.core.addresses import Address
 from p2pdp.transports.pool import STRANGERS_MAX
+from p2pdp.transports.tcp import switchboard
 from p2pdp.transports.tcp.switchboard import KEY_BYTES, Stream, Switchboard
 from p2pdp.wire.frames import length_of
 
@@ -211,6 +213,46 @@ async def test_who_does_not_know_the_key_or_is_out_of_step_is_cut_off(said: byte
             assert await reader.read() == b""
         writer.close()
         assert found.ends == {}
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+async def test_few_records_of_a_socket_are_taken_in_a_turn_and_none_is_lost(
+    breaks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(switchboard, "RECORDS_A_TURN", 4)
+    turns: list[int] = []
+
+    class Slow(End):
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            turns.append(turn)
+
+    turn = 0
+
+    def next_turn() -> None:
+        nonlocal turn
+        turn += 1
+        ticking[0] = asyncio.get_running_loop().call_soon(next_turn)
+
+    async with boards() as found:
+        slow = Slow()
+        await found.of[FAR].listen(FAR, lambda: slow)
+        near = await found.call(NEAR, FAR)
+        ticking = [asyncio.get_running_loop().call_soon(next_turn)]
+        for number in range(100):
+            near.stream.write(b"%d" % number)
+        near.stream.close()
+        if breaks:
+            await slow.until(lambda: len(slow.heard) > 8)
+            (trunk,) = found.of[FAR]._trunks
+            trunk.drop()
+        await slow.until(lambda: None in slow.heard)
+        ticking[0].cancel()
+        whole = [b"%d" % number for number in range(100)]
+        assert slow.heard == [*whole[: len(turns)], None]
+        if not breaks:
+            assert len(turns) == 100
+            assert max(Counter(turns).values()) <= 4
 
 
 async def test_who_says_nothing_takes_nobodys_place() -> None:
