@@ -65,7 +65,7 @@ class FastExchange(UsualFrames):
     ) -> None:
         """`on_wake` is told when the machine wants to be woken, and `carry_out` is that of the outbox."""
         super().__init__(peers, any_size=exchanger.vectors)
-        self._type, fields, self._exchange, self._vectors = exchanger
+        self._type, fields, self._exchange, self._vectors, _ = exchanger
         self._carry_out = carry_out
         self._begins = packed_type(self._type) + bytes((0x90 | fields,))  # how a message begins that has its fields
         self._fields_at = len(self._begins) - 1
