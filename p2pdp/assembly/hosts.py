@@ -117,7 +117,10 @@ def user_host(
 def _passer_of(run: RunPlan, machine: Machine, participant: Participant) -> Passer | Exchanger | None:
     """Return what the fast path of this plan needs, if it has one."""
     hop = run.protocol.fast_hop(run.plan, machine)
-    return run.protocol.fast_exchange(run.plan, machine) if hop is None else Passer(hop, participant.hopped)
+    if hop is not None:
+        return Passer(hop, participant.hopped)
+    found = run.protocol.fast_exchange(run.plan, machine)
+    return found._replace(exchange=participant.noting(found.exchange)) if found and found.passes else found
 
 
 def _standstill_of(

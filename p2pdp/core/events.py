@@ -120,6 +120,7 @@ class Exchanger(NamedTuple):
     fields: int  # how many the messages have
     exchange: FastExchange
     vectors: bool = False  # values are vectors, of whatever numbers
+    passes: bool = False  # the fields are item and step of what must not get lost, as a token
 
 
 class Passer(NamedTuple):

@@ -64,9 +64,14 @@ class Aside(Generic[Found]):
 
         return done
 
+    @property
+    def does_at_once(self) -> bool:
+        """Return whether a call would be made here, and not on a thread."""
+        return self._took_s < LONG_S and not (self.working or _ONE_AT_A_TIME.locked())
+
     def call(self, act: Callable[[], Found]) -> Found | None:
         """Make a call; return what it returns, or None if it works now."""
-        if self._took_s < LONG_S and not _ONE_AT_A_TIME.locked():
+        if self.does_at_once:
             return act()
         self._thread = threading.Thread(target=self._run, args=(act,), name="aside", daemon=True)
         self._thread.start()

@@ -151,7 +151,7 @@ class HostShell:
                 now_s = self._clock.now_s()
                 stranger = origin in transport.strangers
                 aside = self._aside
-                fast = None if aside is not None and aside.working else host.fast_frame
+                fast = host.fast_frame if aside is None or aside.does_at_once else None
                 hop = None if stranger or fast is None else fast(frame, now_s)
                 if hop is None:
                     effects = self._took(host, frame, now_s)

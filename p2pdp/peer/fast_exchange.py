@@ -39,6 +39,7 @@ _unpack: Final = msgpack.unpackb
 _PART_BYTES: Final[int] = SALT_BYTES + TAGGED_FLOAT.size
 _FLOAT_AT: Final = SALT_BYTES + 1
 _NUMBER_BYTES_MAX: Final = 9
+_KNOWN_MAX: Final = 16
 _GATHERED_MAX: Final = ENTRY_RECORDS_MAX // 2  # records that are not written yet
 _read_head: Final = Struct(">BII12xI").unpack_from  # as `DATA_HEAD`, without the tag
 _value_digest: Final = blake2b(digest_size=HASH_BYTES).copy  # as `digest_of`, without its call
@@ -49,7 +50,7 @@ class FastExchange(UsualFrames):
     wakes = True  # also taken while the machine is to be woken
 
     __slots__ = (
-        "_begins", "_bytes_max", "_carry_out", "_draws", "_exchange", "_fields", "_fields_at", "_journal", "_known",
+        "_begins", "_bytes_max", "_carry_out", "_draws", "_exchange", "_fields_at", "_journal", "_known",
         "_on_wake", "_salt_and_nonce", "_type", "_vectors",
     )  # fmt: skip
 
@@ -65,13 +66,12 @@ class FastExchange(UsualFrames):
     ) -> None:
         """`on_wake` is told when the machine wants to be woken, and `carry_out` is that of the outbox."""
         super().__init__(peers, any_size=exchanger.vectors)
-        self._type, fields, self._exchange, self._vectors = exchanger
+        self._type, fields, self._exchange, self._vectors, _ = exchanger
         self._carry_out = carry_out
         self._begins = packed_type(self._type) + bytes((0x90 | fields,))  # how a message begins that has its fields
         self._fields_at = len(self._begins) - 1
         self._bytes_max = len(self._begins) + _NUMBER_BYTES_MAX * fields
-        self._known = b""  # the last message that was read, since those of a round are often the same
-        self._fields: tuple[int, ...] = ()  # of that
+        self._known: dict[bytes, tuple[int, ...]] = {}  # fields of messages, since those of a round are often the same
         self._journal = journal
         self._draws = draws
         self._salt_and_nonce = entropy.salt_and_nonce
@@ -95,7 +95,8 @@ class FastExchange(UsualFrames):
             part = memoryview(content)[end:] if self._vectors else content[end:]
             if (
                 flags != DATA or number != link.received + 1 or acknowledged > link.sent
-                or not (self._vectors or len(part) == _PART_BYTES) or (packed != self._known and not self._read(packed))
+                or not (self._vectors or len(part) == _PART_BYTES)
+                or (packed not in self._known and not self._read(packed))
             ):  # fmt: skip
                 return self._leave(link, content)
         except error:
@@ -128,7 +129,7 @@ class FastExchange(UsualFrames):
         place, digest = len(bodies), hashed.digest()
         bodies.append((RECEIVED, now_s, sender, packed, voucher))
         journal.parts[place], journal.digests[place] = part, digest
-        step = self._exchange(sender, self._fields, value, now_s, self._draws)
+        step = self._exchange(sender, self._known[packed], value, now_s, self._draws)
         if step is None:
             del bodies[place], journal.parts[place], journal.digests[place]
             return self._leave(link, content)
@@ -160,7 +161,9 @@ class FastExchange(UsualFrames):
             return False
         if any(type(field) is not int for field in fields):
             return False
-        self._known, self._fields = packed, fields
+        if len(self._known) >= _KNOWN_MAX:
+            self._known.clear()
+        self._known[packed] = fields
         return True
 
     def _send(self, step: Step, now_s: float) -> HopEffects | None:

@@ -19,7 +19,7 @@ from typing import Any, Final
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws
 from p2pdp.core.endings import COMPLAINT, STALLED, STOP, TOO_FEW, UNEXPECTED, Complaint, Stop
-from p2pdp.core.events import Hop, Machine, Preparer
+from p2pdp.core.events import FastExchange, Hop, Machine, Preparer
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer
 from p2pdp.core.messages import Exclusion, MessageTable
 from p2pdp.core.step import NOTHING, Fault, Message, Send, Step
@@ -93,6 +93,20 @@ class Participant:
             return NOTHING
         self._complained.add(complaint)
         return _to_bootstrap(Message(COMPLAINT, complaint))
+
+    def noting(self, exchange: FastExchange) -> FastExchange:
+        """Return this exchange of the machine's, of what must not get lost, with the notes that `receive` takes."""
+
+        def noted(sender: Peer, fields: tuple[int, ...], value: Any, now_s: float, draws: Draws) -> Step | None:
+            step = None if sender in self._out else exchange(sender, fields, value, now_s, draws)
+            if step is None:
+                return None
+            item, at = fields
+            step = self._noted(step)
+            self.hopped(((sender, item, at, self._me, at),))
+            return step
+
+        return noted
 
     def hopped(self, hops: Iterable[Hop]) -> None:
         """Record hops that the fast path made (`core.events.Passer`)."""

@@ -208,10 +208,12 @@ def _pack_steps(value: Any, before: bytes) -> bytes:
 
     if not np.isfinite(value).all() or abs(value.exponent) > _EXPONENT_MAX:
         raise ValueError("a value is not finite, or its step has no place in a message")
-    found = np.rint(value.view(np.ndarray) * 2.0**-value.exponent)
-    steps = np.clip(found, -_STEPS_MAX, _STEPS_MAX, out=found).astype(np.int64)
-    low, high = steps.astype("<u4"), (steps >> 32).astype(np.int8)
-    return b"".join((before, _STEPS_HEAD.pack(_TAG_STEPS, value.exponent), low.data, high.data))
+    found = value.view(np.ndarray) * 2.0**-value.exponent
+    np.rint(found, out=found)
+    steps = np.clip(found, -_STEPS_MAX, _STEPS_MAX, out=found).astype("<i8")
+    halves = steps.view("<i4").reshape(-1, 2)
+    low, high = halves[:, 0].tobytes(), halves[:, 1].astype(np.int8).data
+    return b"".join((before, _STEPS_HEAD.pack(_TAG_STEPS, value.exponent), low, high))
 
 
 def _unpack_steps(data: bytes | memoryview) -> Any:
@@ -221,12 +223,13 @@ def _unpack_steps(data: bytes | memoryview) -> Any:
     count, odd = divmod(len(data) - _STEPS_HEAD.size, _STEP_BYTES)
     if odd or abs(exponent) > _EXPONENT_MAX:
         raise CodecError("malformed value")
-    steps = np.frombuffer(data, np.int8, count, offset=_STEPS_HEAD.size + 4 * count).astype(np.int64)
-    steps <<= 32
-    steps |= np.frombuffer(data, "<u4", count, offset=_STEPS_HEAD.size)
+    steps = np.frombuffer(data, np.int8, count, offset=_STEPS_HEAD.size + 4 * count).astype(np.float64)
+    steps *= 2.0**32
+    steps += np.frombuffer(data, "<u4", count, offset=_STEPS_HEAD.size)  # floats hold all whole numbers of 40 bits
     if count and steps.min() < -_STEPS_MAX:
         raise CodecError("malformed value")
-    return steps * 2.0**exponent
+    steps *= 2.0**exponent  # in place: fresh memory costs more than the product
+    return steps
 
 
 def unpack_value(data: bytes | memoryview) -> Any:

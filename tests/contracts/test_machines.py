@@ -330,11 +330,12 @@ def test_a_hop_is_what_receive_would_have_done(bench: Bench, wrapped: bool) -> N
     hops = sum(machine.hops for machine in hopping.machines.values())  # type: ignore[attr-defined]
     assert (hops > 0) == (bench.run.spec.run.protocol == "walk.sum" and bench.plan.order != "ring")
     for user in range(bench.run.n):  # and it knows as much of it
-        after = [
-            flat(tell(world.machines[user], Excluded((user + 1) % bench.run.n), 9.0, SeededDraws(0)))
-            for world in (plain, hopping)
-        ]
+        after = [told_of_exclusion(world, user, (user + 1) % bench.run.n) for world in (plain, hopping)]
         assert after[0] == after[1]
+
+
+def told_of_exclusion(world: World, user: Peer, out: Peer) -> object:
+    return flat(tell(world.machines[user], Excluded(out), 9.0, SeededDraws(0)))
 
 
 class Exchanging(Wrapped):
@@ -343,6 +344,8 @@ class Exchanging(Wrapped):
     def __init__(self, bench: Bench, user: Peer, machine: Machine) -> None:
         super().__init__(bench, user, machine)
         self._exchanger = bench.protocol.fast_exchange(bench.plan, self.inner)
+        if self._exchanger is not None and self._exchanger.passes and isinstance(machine, Participant):
+            self._exchanger = self._exchanger._replace(exchange=machine.noting(self._exchanger.exchange))
         self.exchanges = 0
 
     def receive(self, sender: Peer, message: Message, now_s: float, draws: Any) -> Step:
@@ -358,6 +361,10 @@ class Exchanging(Wrapped):
         wrong += [(sender, message.fields, np.full(3, one)) for one in (math.inf, -math.inf, math.nan, 1e300)]
         wrong += [(sender, message.fields, np.zeros(10**4)), (sender, message.fields, np.zeros(3, dtype=np.int64))]
         wrong += [(one, message.fields, value) for one in (CURATOR, BOOTSTRAP, 10**6)]
+        if exchanger.passes:  # of which more numbers, and users, are possible ones
+            refused = [self._bench.run.check(Message(message.type, *rest)) is not None for _, *rest in wrong]
+            wrong = [one for one, is_refused in zip(wrong, refused, strict=True) if is_refused or one[0] < 0]
+            assert len(wrong) > 10
         before = len(draws.drawn), len(draws.chosen)
         assert not any(exchanger.exchange(*one, now_s, draws) for one in wrong)
         assert (len(draws.drawn), len(draws.chosen)) == before
@@ -377,7 +384,11 @@ def test_a_fast_exchange_is_what_receive_would_have_done(bench: Bench, wrapped: 
     assert [flat(step) for step in plain.steps] == [flat(step) for step in fast.steps]
     exchanges = sum(machine.exchanges for machine in fast.machines.values())  # type: ignore[attr-defined]
     declared = bench.run.spec.run.protocol == "gossip.average"
+    declared = declared or (bench.run.spec.run.protocol in ("walk.sum", "walk.sgd") and bench.plan.shape != ())
     assert (exchanges > 0) == declared
+    for user in range(bench.run.n):
+        after = [told_of_exclusion(world, user, (user + 1) % bench.run.n) for world in (plain, fast)]
+        assert after[0] == after[1]
 
 
 def test_messages_survive_the_wire_and_pass_the_check(bench: Bench) -> None:

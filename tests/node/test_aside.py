@@ -68,6 +68,7 @@ async def test_a_call_stands_still_only_where_it_works() -> None:
     aside: Aside[list[int]] = Aside(ready)
     assert aside.call(adding(aside.does(gate), steps, 2)) is None
     assert aside.working
+    assert not aside.does_at_once
     assert steps == ["before 1"]
     assert gate.begun.wait(30.0)
     for _ in range(5):
@@ -114,9 +115,13 @@ async def test_work_that_was_short_is_done_at_once(monkeypatch: pytest.MonkeyPat
     aside: Aside[list[int]] = Aside(ready)
     gate.opened.set()
     aside._took_s = 60.0
+    assert not aside.does_at_once
     assert aside.call(adding(aside.does(gate), [], 1)) is None, "nothing is known of the first"
     await ready.comes()
     assert aside.go_on() == [10]
+    assert aside.does_at_once
+    with module._ONE_AT_A_TIME:
+        assert not aside.does_at_once, "another user of this process works"
     assert aside.call(adding(aside.does(gate), [], 2)) == [10, 20]
     assert gate.threads == ["aside", "MainThread", "MainThread"]
 

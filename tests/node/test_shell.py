@@ -487,6 +487,22 @@ async def test_while_a_machine_works_frames_are_taken_and_wakes_come(
     shell.stop()
 
 
+@pytest.mark.parametrize("long", [True, False])
+async def test_work_that_takes_long_is_not_done_in_one_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, long: bool
+) -> None:
+    shell, _, toy = working(tmp_path, monkeypatch)
+    toy.gate.set()
+    await until(lambda: toy.calls[-1] == "frame")
+    monkeypatch.setattr(aside, "LONG_S", 0.0 if long else 60.0)
+    pieces: list[bytes] = []
+    toy.fast_frame = lambda frame, _now_s: pieces.append(frame)
+    shell.arrived("known", BOXED)
+    assert pieces == ([] if long else [BOXED])
+    await until(lambda: toy.calls.count("frame") == 2)
+    shell.stop()
+
+
 async def test_an_error_after_work_ends_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shell, wire, toy = working(tmp_path, monkeypatch)
     toy.error = NotReady("disk full")

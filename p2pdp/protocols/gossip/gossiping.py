@@ -87,6 +87,7 @@ class Gossip:
 
     def __init__(self, plan: GossipPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> None:
         self._plan = plan
+        self._state_max = plan.state_max  # each message asks
         self._user = user
         self._neighbours = {peer: _Neighbour(peer, peer < user) for peer in neighbours}
         self._met: list[_Neighbour] = []  # the neighbours that we meet in the present round
@@ -133,7 +134,7 @@ class Gossip:
         neighbour, plan = self._neighbours.get(sender), self._plan
         number, degree = fields
         if (
-            neighbour is None or neighbour.out or not is_state(value, plan)
+            neighbour is None or neighbour.out or not is_state(value, plan, self._state_max)
             or not 0 < number <= plan.rounds or not 0 < degree <= plan.degree_max
             or not self._take_state(neighbour, number, degree, value)
         ):  # fmt: skip

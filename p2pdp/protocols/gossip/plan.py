@@ -152,9 +152,13 @@ def check_finished(plan: AveragingPlan, message: Message) -> str | None:
     return None if is_state(message.value, plan) else "bad_value"
 
 
-def is_state(value: Any, plan: AveragingPlan) -> bool:
-    """Return whether a value is a float, or an array of them, with which all arithmetic stays finite."""
-    most = plan.state_max
+def is_state(value: Any, plan: AveragingPlan, most: float | None = None) -> bool:
+    """Return whether a value is a float, or an array of them, with which all arithmetic stays finite.
+
+    `most` is the plan's `state_max`, where that is at hand.
+    """
+    if most is None:
+        most = plan.state_max
     if plan.shape == ():
         return type(value) is float and -most <= value <= most
     if getattr(value, "shape", None) != plan.shape or value.dtype.kind != "f":

@@ -24,9 +24,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from p2pdp.core.draws import Draws, Mechanism
+from p2pdp.core.events import Exchanger
 from p2pdp.core.ids import Peer
 from p2pdp.core.messages import TOKEN, TOTAL
 from p2pdp.core.spec import Spec
@@ -36,7 +38,7 @@ from p2pdp.protocols import learning
 from p2pdp.protocols.contract import NO_FACTS, USERS_AND_RECORDS, Estimate, Fact
 from p2pdp.protocols.dithering import GAUSSIAN_TAIL, MODEL_BITS, DitheredModels, dithers
 from p2pdp.protocols.walk.options import WalkDefaults, course_of
-from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_fields
+from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_fields, exchanger
 from p2pdp.tasks.descent import Descent
 from p2pdp.tasks.examples import Examples
 from p2pdp.tasks.inputs import Inputs
@@ -164,6 +166,9 @@ class WalkSgd(WalkDefaults):
 
     def machine(self, plan: SgdPlan, user: Peer, neighbours: Sequence[Peer], inputs: Inputs) -> Learner:
         return Learner(plan, user, neighbours, inputs)
+
+    def fast_exchange(self, plan: SgdPlan, machine: Learner) -> Exchanger:
+        return exchanger(machine, partial(learning.check_model, plan.shape, most=plan.model_max))
 
     def inputs(self, plan: SgdPlan, rows: Examples) -> tuple[Inputs, list[Any]]:
         return learning.inputs_of(plan.descent, rows)

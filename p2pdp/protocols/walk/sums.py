@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from p2pdp.core.claims import Unit
 from p2pdp.core.draws import NO_NOISE, Mechanism, Shape
-from p2pdp.core.events import FastHop
+from p2pdp.core.events import Exchanger, FastHop
 from p2pdp.core.ids import Peer
 from p2pdp.core.spec import Spec
 from p2pdp.core.step import Message
@@ -34,7 +35,7 @@ from p2pdp.protocols.contract import NO_FACTS, USERS_AND_RECORDS, Estimate, Fact
 from p2pdp.protocols.noise import gaussian_sigma, sigma_of
 from p2pdp.protocols.records import counts_of, records_of, sum_on_grid
 from p2pdp.protocols.walk.options import WalkDefaults, course_of
-from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_token
+from p2pdp.protocols.walk.walking import Walk, WalkPlan, check_token, check_value, exchanger
 from p2pdp.tasks.inputs import CategoryInputs, Inputs, NumberInputs
 
 if TYPE_CHECKING:
@@ -67,6 +68,9 @@ class WalkSum(WalkDefaults):
 
     def fast_hop(self, plan: WalkPlan, machine: Walk) -> FastHop | None:
         return machine.hop if plan.hops_alike else None
+
+    def fast_exchange(self, plan: WalkPlan, machine: Walk) -> Exchanger | None:
+        return exchanger(machine, partial(check_value, plan)) if plan.shape else None
 
     def inputs(self, plan: WalkPlan, rows: Bounded) -> tuple[NumberInputs, list[Any]]:
         if plan.records is not None:

@@ -22,12 +22,14 @@ protocol, or if so many users are excluded that the remaining ones are visited f
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from p2pdp.core import messages
 from p2pdp.core.draws import Draws, Mechanism, Shape
+from p2pdp.core.events import Exchanger
 from p2pdp.core.ids import BOOTSTRAP, CURATOR, Peer, is_user
 from p2pdp.core.messages import TOKEN, TOTAL, Item
 from p2pdp.core.step import NOTHING, Custody, Fault, Message, Send, Step
@@ -195,6 +197,20 @@ class Walk:
             self._passed[item] = (to, step + 1, value)
         return to, value
 
+    def exchange(
+        self, check: Callable[[Any], str | None], sender: Peer, fields: tuple[int, ...], value: Any, _: float,
+        draws: Draws,
+    ) -> Step | None:  # fmt: skip
+        """Take a token of another user in one piece, whose value this `check` accepts; `receive` is the general way."""
+        item, step = fields
+        if (
+            self._visits >= self._visits_max or not 0 <= item < self._plan.tokens
+            or not self._held_at.get(item, 0) < step <= self._plan.steps
+            or not self._may_pass_to_me(sender) or not self._is_mine(item, step) or check(value) is not None
+        ):  # fmt: skip
+            return None
+        return self._token(sender, Message(TOKEN, fields, value), draws)
+
     def _begin(self, item: int, draws: Draws) -> Step:
         if item in self._held_at or item in self._passed:
             return Step(faults=(Fault("unexpected_message", BOOTSTRAP),))
@@ -282,11 +298,16 @@ class Walk:
         return self._pass_on(item, step, Message(TOKEN, (item, step), value), draws)
 
 
+def exchanger(machine: Walk, check: Callable[[Any], str | None]) -> Exchanger:
+    """Return the fast exchange of tokens that are vectors."""
+    return Exchanger(TOKEN, len(Item._fields), partial(machine.exchange, check), vectors=True, passes=True)
+
+
 def check_token(plan: WalkPlan, message: Message) -> str | None:
     """Return the kind of fault of a token or total of grid integers, or None if it is valid."""
     if message.type not in (TOKEN, TOTAL):
         return None
-    return check_fields(plan, message) or _check_value(plan, message.value)
+    return check_fields(plan, message) or check_value(plan, message.value)
 
 
 def check_fields(plan: WalkPlan, message: Message) -> str | None:
@@ -298,7 +319,7 @@ def check_fields(plan: WalkPlan, message: Message) -> str | None:
     return None
 
 
-def _check_value(plan: WalkPlan, value: Any) -> str | None:
+def check_value(plan: WalkPlan, value: Any) -> str | None:
     if plan.shape == ():
         return None if type(value) is int and abs(value) <= VALUE_MAX else "bad_value"
     if getattr(value, "shape", None) != plan.shape or value.dtype.kind != "i":
