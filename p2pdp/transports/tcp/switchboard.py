@@ -34,7 +34,7 @@ from p2pdp.wire.padding import FRAME_BYTES_MAX
 KEY_BYTES: Final = 32
 BACKLOG: Final = 1024
 CLOSE_S: Final = 2.0
-RECORDS_A_TURN: Final = 64
+RECORDS_A_TURN: Final = 1024  # with few, hosts are woken before all was read, and send again what was acknowledged
 
 _HEAD: Final = Struct(">IQ")  # the length of what follows, and in that the number of a stream
 _NUMBER: Final = Struct(">Q")
