@@ -89,7 +89,7 @@ def _findings(context: AuditContext, accounts: Sequence[Account], first: Account
         if account is not None:
             found[account] = account(context)
 
-    if first is not None:
+    if first is not None and first in accounts:
         found[first] = first(replace(context, each=partial(context.each, meanwhile=meanwhile)))
     found |= {account: account(context) for account in others}
     return [found[account] for account in accounts]

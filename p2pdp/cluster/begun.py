@@ -63,7 +63,8 @@ class Begun:
         self._pool = Pool(self.processes)
         try:
             for place, (stream, numbers) in enumerate(zip(self._streams, self._numbers, strict=True)):
-                self._pool.begin(str(place), partial(stream.tell_some, row, numbers, self._state[place]))
+                work = partial(stream.tell_some, row, numbers, self._state[place])
+                self._pool.begin(str(place), partial(telling, self._streams, work))
         except BaseException:
             self.close()
             raise
@@ -172,6 +173,13 @@ class Stream:
             self._closed = True
             os.close(self.reading)
             os.close(self._writing)
+
+
+def telling(streams: Iterable[Stream], work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Work in a process that only tells: where its parent is gone, nobody reads, and it ends."""
+    for stream in streams:
+        os.close(stream.reading)
+    return work()
 
 
 def _packed(row: Floats) -> bytearray:

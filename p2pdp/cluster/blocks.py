@@ -16,7 +16,7 @@ from functools import partial
 from time import monotonic
 from typing import Any, Final
 
-from p2pdp.cluster.begun import Begun, Progress, Stream, answers_of, untold, why_row
+from p2pdp.cluster.begun import Begun, Progress, Stream, answers_of, telling, untold, why_row
 from p2pdp.cluster.pool import Done, Pool
 from p2pdp.core.arrays import Floats, Row, Work
 from p2pdp.core.errors import UsageError
@@ -121,7 +121,8 @@ class Cores:
         try:
             with Pool(processes) as pool:
                 for place, stream in enumerate(streams):
-                    pool.begin(str(place), partial(stream.tell_all, row, range(begin + place, count, processes)))
+                    work = partial(stream.tell_all, row, range(begin + place, count, processes))
+                    pool.begin(str(place), partial(telling, streams, work))
                 while pool.running:
                     answers_of(pool.next_done({one.reading: partial(read, one) for one in streams}), why_row)
                 for place, stream in enumerate(streams):

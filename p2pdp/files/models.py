@@ -7,6 +7,7 @@ import lzma
 import zipfile
 import zlib
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +17,10 @@ from p2pdp.files.reading import read_bytes
 from p2pdp.tasks.torch_objective import torch_module
 
 STATE_FILE: Final = "state_dict.npz"
-_NOT_WHOLE: Final = (ValueError, EOFError, OSError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
+_NOT_WHOLE: Final = (
+    ValueError, EOFError, OSError, RuntimeError, TypeError, MemoryError, OverflowError, SyntaxError, TokenError,
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError,
+)  # fmt: skip
 _USERS: Final = "users"  # an array beside those of parameters, where there is a model for each user
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from p2pdp.auditor.context import Taking, nothing_ahead
+from p2pdp.cluster.begun import Begun
 from p2pdp.cluster.blocks import Cores
 from p2pdp.core.arrays import Floats
 from p2pdp.core.errors import VerificationFailed
@@ -28,10 +29,14 @@ def begun_early(evidence: Evidence, each: Cores) -> Iterator[Taking]:
         yield nothing_ahead
         return
 
+    left: list[Begun] = [begun]  # to be taken once
+
     def taking(about: Any) -> list[Floats] | None:
+        if not left:
+            return None
         if about == ahead.about:
-            return begun.take()
-        begun.close()
+            return left.pop().take()
+        left.pop().close()
         return None
 
     with begun:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from p2pdp.cluster.begun import Begun
+from p2pdp.cluster.begun import Begun, Stream, telling
 from p2pdp.core.arrays import Floats, one_by_one
 from p2pdp.core.errors import Refused, RunFailed
 
@@ -113,3 +113,12 @@ def test_an_error_of_another_process_is_raised_by_its_kind() -> None:
 
     with pytest.raises(Refused, match=r"^no$"):
         Begun(0, 5, row, 2).take()
+
+
+def test_who_tells_rows_could_not_read_them_so_that_it_ends_where_its_parent_is_gone() -> None:
+    streams = [Stream(), Stream()]
+
+    def work() -> dict[str, bool]:
+        return {str(stream.reading): Path(f"/proc/self/fd/{stream.reading}").exists() for stream in streams}
+
+    assert list(telling(streams, work).values()) == [False, False]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,13 @@ def test_of_models_of_users_one_is_chosen(tmp_path: Path) -> None:
             load_state_dict(place, module, user=user)
 
 
+def array() -> bytes:
+    """One array and not several, and one whose head is cut."""
+    file = io.BytesIO()
+    np.save(file, np.zeros(3))
+    return file.getvalue()
+
+
 def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     place = saved(tmp_path, small_network())
     with pytest.raises(UsageError, match="leave user out"):
@@ -47,7 +55,14 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"parameter 0\.bias"):
         load_state_dict(place, torch_here().nn.Linear(4, 1))
     whole = (place / STATE_FILE).read_bytes()
-    for damaged in (b"PK", whole[:-1], b"PK\x05\x06" + whole[4:], whole[:60] + b"\0" * 60 + whole[120:]):
+    for damaged in (
+        b"PK",
+        whole[:-1],
+        array(),
+        array()[:40] + b"\n" + array()[41:],
+        b"PK\x05\x06" + whole[4:],
+        whole[:60] + b"\0" * 60 + whole[120:],
+    ):
         (place / STATE_FILE).write_bytes(damaged)
         with pytest.raises(UsageError, match="whole npz"):
             load_state_dict(place, small_network())

@@ -15,6 +15,7 @@ from p2pdp.files.folder import read_evidence
 from p2pdp.replay.evidence import Evidence
 from p2pdp.runs.audit import audit_evidence
 from p2pdp.runs.early import begun_early
+from tests.support.gossip_learners import gossip_learning
 from tests.support.small import RING, recorded
 
 GOSSIP = (
@@ -75,17 +76,29 @@ def test_nothing_is_begun_where_it_takes_more_than_the_graph(tmp_path: Path, oth
         assert not children_begun(ahead)
 
 
+def test_nothing_is_begun_of_gradients_which_no_account_takes(tmp_path: Path) -> None:
+    evidence = read_evidence(recorded(tmp_path, gossip_learning(6)))
+    assert evidence.run.protocol.analysis().ahead(evidence) is None
+
+
 def children_begun(ahead: object) -> bool:
     return "taking" in getattr(ahead, "__name__", "")
 
 
 @pytest.mark.usefixtures("at_once")
 def test_an_audit_that_asks_for_something_else_gets_nothing_and_ends_what_was_begun(tmp_path: Path) -> None:
-    place, before = recorded(tmp_path, GOSSIP), children()
-    with begun_early(read_evidence(place), Cores(2, ahead=True)) as ahead:
+    evidence, before = read_evidence(recorded(tmp_path, GOSSIP)), children()
+    with begun_early(evidence, Cores(2, ahead=True)) as ahead:
         assert len(children() - before) == 1
         assert ahead("something else") is None
         assert children() <= before
+        about = evidence.run.protocol.analysis().ahead(evidence)
+        assert about is not None
+        assert ahead(about.about) is None, "it was ended"
+    with begun_early(evidence, Cores(2, ahead=True)) as ahead:
+        assert len(ahead(about.about) or ()) == 8
+        assert ahead(about.about) is None, "it was taken"
+    assert children() <= before
 
 
 @pytest.mark.usefixtures("at_once")

@@ -210,7 +210,8 @@ def _shared(process: LocalProcess) -> LocalNetworks:
     def place_of(slot: int) -> Address:
         return process.addresses[slot if slot == ROLES else slot - slot % process.together]
 
-    board = Switchboard(bytes.fromhex(process.provided["key"]), socket.socket(fileno=bound), place_of)
+    strangers_max = len(process.addresses) + STRANGERS_MAX  # all processes may dial at once
+    board = Switchboard(bytes.fromhex(process.provided["key"]), socket.socket(fileno=bound), place_of, strangers_max)
 
     def network(slot: int) -> SharedNetwork:
         if slot == ROLES:

@@ -12,13 +12,15 @@ no flood of others.
 A socket begins with a key that the launcher gave to the processes of this run, so from nobody else anything is read.
 
 The caller owes: what a stream has to send is bounded by who writes to it (`get_write_buffer_size`), since one that is
-not read by its protocol keeps what comes.
+not read by its protocol keeps what comes. What a stream that is dropped had written stays in the socket, which breaks
+where too much waits in it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
+from collections import deque
 from collections.abc import Callable, Iterable
 from hmac import compare_digest
 from struct import Struct
@@ -26,7 +28,7 @@ from typing import Any, Final, cast
 
 from p2pdp.core.addresses import Address
 from p2pdp.core.admission import Admission
-from p2pdp.transports.pool import STRANGERS_MAX
+from p2pdp.transports.pool import QUEUE_BYTES_MAX, STRANGERS_MAX
 from p2pdp.wire.codec import CodecError
 from p2pdp.wire.frames import PREFIX_BYTES, FrameReader
 from p2pdp.wire.padding import FRAME_BYTES_MAX
@@ -34,11 +36,13 @@ from p2pdp.wire.padding import FRAME_BYTES_MAX
 KEY_BYTES: Final = 32
 BACKLOG: Final = 1024
 CLOSE_S: Final = 2.0
+PROVE_S: Final = 5.0  # for the key
 RECORDS_A_TURN: Final = 1024  # with few, hosts are woken before all was read, and send again what was acknowledged
 
 _HEAD: Final = Struct(">IQ")  # the length of what follows, and in that the number of a stream
 _NUMBER: Final = Struct(">Q")
 _SLOT: Final = Struct(">i")
+_TRUNK_BYTES_MAX: Final = 4 * QUEUE_BYTES_MAX  # that wait in a socket: then it breaks, and with it all its streams
 _RECORD_BYTES_MAX: Final = _NUMBER.size + PREFIX_BYTES + FRAME_BYTES_MAX
 
 Answers = Callable[[], asyncio.Protocol]  # makes what takes a stream that came
@@ -54,25 +58,26 @@ class Stream(asyncio.Transport):
         self._protocol = protocol
         self._closing = False
         self._kept: list[bytes] | None = None  # what came while nobody reads
-        self._unsent = 0
-        self._sent_all = 0
+        self._unsent: deque[tuple[int, int]] = deque()  # where in the trunk something ends, and how much it is
+        self._unsent_bytes = 0
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if not self._closing and data:
-            trunk = self._trunk
-            if self._sent_all != trunk.sent_all:
-                self._unsent, self._sent_all = 0, trunk.sent_all
-            self._unsent += len(data)
-            trunk.write(self._number, bytes(data))
+            self._trunk.write(self._number, bytes(data))
+            self.get_write_buffer_size()
+            self._unsent.append((self._trunk.written_bytes, len(data)))
+            self._unsent_bytes += len(data)
 
     def writelines(self, list_of_data: Iterable[Any]) -> None:
         for data in list_of_data:
             self.write(data)
 
     def get_write_buffer_size(self) -> int:
-        """Return how much of what was written here may not have left: no more than was since all had left."""
-        waiting = self._trunk.waiting()
-        return min(waiting, self._unsent) if self._sent_all == self._trunk.sent_all else 0
+        """Return how much of what was written here has not left, counting what has left in part as a whole."""
+        gone_bytes = self._trunk.written_bytes - self._trunk.waiting()
+        while self._unsent and self._unsent[0][0] <= gone_bytes:
+            self._unsent_bytes -= self._unsent.popleft()[1]
+        return self._unsent_bytes
 
     def is_closing(self) -> bool:
         return self._closing
@@ -127,14 +132,17 @@ class _Trunk(asyncio.Protocol):
         self._unread: list[bytes] = []  # records for the next turns of the loop, last first
         self._number = 0  # of the newest stream
         self.socket: asyncio.Transport | None = None
-        self.sent_all = 0  # how often there was nothing left to send
+        self.written_bytes = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.socket = cast("asyncio.Transport", transport)
+        if not self._dialled:
+            asyncio.get_running_loop().call_later(PROVE_S, self._drop_stranger)
         opened = transport.get_extra_info("socket")
         if opened is not None:
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._dialled:
+            self.written_bytes = KEY_BYTES
             self.socket.write(self._board.key)
         self._board.opened(self, dialled=self._dialled)
 
@@ -175,14 +183,21 @@ class _Trunk(asyncio.Protocol):
         self._take(some)
 
     def _take(self, records: list[bytes]) -> None:
-        for record in records:
-            (number,) = _NUMBER.unpack_from(record)
-            stream = self._streams.get(number)
-            if stream is not None:
-                stream.take(record[_NUMBER.size :])
-            elif number > self._number and not self._dialled:
-                self._number = number
-                self._called(number, record[_NUMBER.size :])
+        try:
+            for record in records:
+                self._take_one(record)
+        except Exception:
+            self.drop()  # what follows is lost, so all streams have to break
+            raise
+
+    def _take_one(self, record: bytes) -> None:
+        (number,) = _NUMBER.unpack_from(record)
+        stream = self._streams.get(number)
+        if stream is not None:
+            stream.take(record[_NUMBER.size :])
+        elif number > self._number and not self._dialled:
+            self._number = number
+            self._called(number, record[_NUMBER.size :])
 
     def _called(self, number: int, slot: bytes) -> None:
         answers = self._board.answers(_SLOT.unpack(slot)[0]) if len(slot) == _SLOT.size else None
@@ -202,9 +217,10 @@ class _Trunk(asyncio.Protocol):
 
     def write(self, number: int, data: bytes) -> None:
         if self.socket is not None and not self.socket.is_closing():
-            if self.socket.get_write_buffer_size() == 0:
-                self.sent_all += 1
+            self.written_bytes += _HEAD.size + len(data)
             self.socket.write(_HEAD.pack(_NUMBER.size + len(data), number) + data)
+            if self.socket.get_write_buffer_size() > _TRUNK_BYTES_MAX:  # the other process stands still
+                self.drop()
 
     def waiting(self) -> int:
         return 0 if self.socket is None else self.socket.get_write_buffer_size()
@@ -216,24 +232,33 @@ class _Trunk(asyncio.Protocol):
         if self.socket is not None:
             self.socket.abort()
 
+    def _drop_stranger(self) -> None:
+        if self._key is not None:
+            self.drop()
+
     def connection_lost(self, exc: Exception | None) -> None:
         self.socket = None
         self._board.closed(self)
         unread, self._unread = self._unread[::-1], []
-        self._take(unread)
-        for stream in list(self._streams.values()):
-            stream.broken()
+        try:
+            self._take(unread)
+        finally:
+            for stream in list(self._streams.values()):
+                stream.broken()
 
 
 class Switchboard:
     """The streams of one process. `place_of` tells where the process of a slot listens."""
 
-    def __init__(self, key: bytes, bound: socket.socket, place_of: Callable[[int], Address]) -> None:
+    def __init__(
+        self, key: bytes, bound: socket.socket, place_of: Callable[[int], Address], strangers_max: int = STRANGERS_MAX
+    ) -> None:
         if len(key) != KEY_BYTES:
             raise ValueError(f"the key has {KEY_BYTES} bytes")
         self.key = key
         self._bound = bound
         self._place_of = place_of
+        self._strangers_max = strangers_max
         self._server: asyncio.Server | None = None
         self._answers: dict[int, Answers] = {}
         self._dials: dict[Address, asyncio.Task[_Trunk]] = {}
@@ -304,7 +329,7 @@ class Switchboard:
         self._trunks.add(trunk)
         if not dialled:
             self._strangers.add(trunk, "")
-            if len(self._strangers) > STRANGERS_MAX:
+            if len(self._strangers) > self._strangers_max:
                 first = self._strangers.first_to_go()
                 assert first is not None
                 self._strangers.discard(first)

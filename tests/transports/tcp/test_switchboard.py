@@ -202,6 +202,95 @@ async def test_what_was_not_sent_counts_for_the_stream_that_wrote_it() -> None:
         assert near.stream.get_write_buffer_size() <= len(b"a sign")
 
 
+async def test_only_what_waits_counts_on_a_socket_that_is_never_empty() -> None:
+    """A process that does not read any more has what its system took; the rest waits here, some of each stream."""
+    async with boards() as found:
+        await found.listen(FAR)
+        ends = [await found.call(NEAR, FAR) for _ in range(3)]
+        await found.came(FAR, 3)
+        (trunk,) = found.of[NEAR]._trunks
+        (other,) = found.of[FAR]._trunks
+        assert other.socket is not None
+        other.socket.pause_reading()
+        while trunk.waiting() < 1 << 21:
+            for end in ends:
+                end.stream.write(bytes(1 << 16))
+            await asyncio.sleep(0)
+        unsent = [end.stream.get_write_buffer_size() for end in ends]
+        assert trunk.waiting() <= sum(unsent) + 64 * sum(unsent) // (1 << 16)  # the heads of records
+        assert sum(unsent) <= trunk.waiting() + (1 << 16)  # a record may have left in part
+        assert max(unsent) - min(unsent) <= 2 << 16
+        other.socket.resume_reading()
+        for end in ends:
+            end.stream.write(b"last")
+        for far in found.ends[FAR]:
+            await far.until(lambda far=far: far.heard[-1:] == [b"last"])
+        assert [end.stream.get_write_buffer_size() for end in ends] == [0, 0, 0]
+
+
+async def test_a_socket_in_which_too_much_waits_breaks_though_each_stream_was_dropped_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(switchboard, "_TRUNK_BYTES_MAX", 1 << 22)
+    async with boards() as found:
+        await found.listen(FAR)
+        await found.call(NEAR, FAR)
+        await found.came(FAR)
+        (trunk,) = found.of[NEAR]._trunks
+        (other,) = found.of[FAR]._trunks
+        assert other.socket is not None
+        other.socket.pause_reading()
+        most = 0
+        while trunk.socket is not None:
+            end = await found.call(NEAR, FAR)
+            end.stream.write(bytes(1 << 20))
+            end.stream.abort()
+            most = max(most, trunk.waiting())
+            await asyncio.sleep(0)
+        assert most <= (1 << 22) + (1 << 21)
+
+
+@pytest.mark.parametrize("rest", [0, 1])
+async def test_an_error_of_one_stream_breaks_all_and_loses_nothing_unseen(
+    rest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(switchboard, "RECORDS_A_TURN", 2)
+    wrong: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: wrong.append(context.get("exception")))
+    async with boards() as found:
+        await found.listen(FAR)
+        await found.listen(FAR + 1)
+        near, beside = await found.call(NEAR, FAR), await found.call(NEAR, FAR + 1)
+        far, other = await found.came(FAR), await found.came(FAR + 1)
+
+        def fails(_data: bytes) -> None:
+            raise ZeroDivisionError
+
+        far.data_received = fails  # type: ignore[method-assign]
+        for _ in range(3 * rest):
+            beside.stream.write(b"before")
+        near.stream.write(b"x")
+        for _ in range(5):
+            beside.stream.write(b"behind")
+        for end in (near, beside, far, other):
+            await end.until(lambda end=end: None in end.heard)
+    assert [type(error) for error in wrong if error is not None][:1] == [ZeroDivisionError]
+
+
+async def test_who_never_shows_the_key_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(switchboard, "PROVE_S", 0.01)
+    async with boards() as found:
+        await found.listen(FAR)
+        near = await found.call(NEAR, FAR)
+        far = await found.came(FAR)
+        reader, writer = await asyncio.open_connection(*found.places[FAR])
+        writer.write(KEY[:5])
+        assert await reader.read() == b""
+        writer.close()
+        near.stream.write(b"still here")
+        await far.until(lambda: far.heard == [b"still here"])
+
+
 @pytest.mark.parametrize("said", [bytes(KEY_BYTES), KEY[:-1] + b"\0", KEY + length_of(b"") * 4])
 async def test_who_does_not_know_the_key_or_is_out_of_step_is_cut_off(said: bytes) -> None:
     async with boards() as found:

@@ -45,7 +45,7 @@ from p2pdp.protocols.gossip.analysis.pair_noise import ends_of
 from p2pdp.protocols.gossip.sgd import STEP, GossipSgdPlan
 from p2pdp.protocols.learning import warnings_of
 from p2pdp.protocols.run_plan import RunPlan
-from p2pdp.replay.evidence import Recorded
+from p2pdp.replay.evidence import Evidence, Recorded
 from p2pdp.sim.trials import Trials
 from p2pdp.topology.weights import drawn_pairs, meeting_weights, sparse_weights
 
@@ -61,6 +61,9 @@ class GossipDescentAnalysis(GossipAnalysis):
 
     def looks_in_blocks(self, run: RunPlan) -> bool:
         return False
+
+    def ahead(self, evidence: Evidence) -> None:
+        """Begin nothing: what neighbours learn of gradients is not computed user by user."""
 
     def gather(self, run: RunPlan, recorded: Recorded, found: Outcome) -> None:
         gossip_descents.gather(run, recorded, found)
