@@ -380,12 +380,12 @@ class Peers:
         forgot = verdict is Verdict.THEY_WERE_ROLLED_BACK
         link.passed_over |= self.silent and theirs.sent > link.received
         if answers:
-            link.asked = None
+            link.asked, self.fresh = None, True
             link.settle()
-            self.fresh = True
             self.expected_hellos.discard(link.peer)
         if theirs.question or (forgot and not answers and link.asked is None):
-            self.hello(link.peer, ask=not answers, answer=theirs.question)
+            anew = forgot or not theirs.answer or link.asked is not None  # else copies would ask each other for ever
+            self.hello(link.peer, ask=anew and not answers, answer=theirs.question)
         if forgot and answers:
             self.fault(verdict.value, link.peer)
         elif not forgot:

@@ -53,7 +53,7 @@ class WireOracle:
     """`channel(sender, receiver)` is the receiver's end; `liars` may send what they like.
 
     `took(receiver, sender)` is how many messages the receiver remembers. A disk that was set back is found out by those
-    who do, so of what nobody remembers a second content breaks no rule (`guide/limits.md`).
+    who do and say so, so of what nobody honest remembers a second content breaks no rule (`guide/limits.md`).
     """
 
     def __init__(
@@ -120,8 +120,9 @@ class WireOracle:
             self.traffic.again += 1
         before, known = messages[number - 1]
         if before != packed or (known is not None and value is not None and known != value):
-            if sender in self.set_back and self._took(receiver, sender) < number:
-                del messages[number - 1 :]  # it forgot what nobody else remembers
+            told = receiver not in self._liars and self._took(receiver, sender) >= number
+            if sender in self.set_back and not told:
+                del messages[number - 1 :]  # it forgot what nobody else remembers, or what a liar keeps to itself
                 self._forgotten.add(sender)
                 return self._data(sender, receiver, number, packed, value)
             self._say("conflict", f"{_way(sender, receiver)}: number {number} carries two contents")

@@ -70,9 +70,18 @@ def test_an_honest_user_that_is_out_is_told_unless_it_was_done_and_a_role_forgot
     assert ("out" in {violation.kind for violation in judged}) is told
 
 
-@pytest.mark.parametrize(("set_back", "took", "told"), [(False, 0, True), (True, 1, True), (True, 0, False)])
-def test_a_second_content_is_a_conflict_unless_a_disk_forgot_what_nobody_remembers(
-    set_back: bool, took: int, told: bool
+@pytest.mark.parametrize(
+    ("set_back", "took", "lies", "told"),
+    [
+        (False, 0, False, True),
+        (True, 1, False, True),
+        (True, 0, False, False),
+        (True, 1, True, False),
+        (False, 1, True, True),
+    ],
+)
+def test_a_second_content_is_a_conflict_unless_a_disk_forgot_what_nobody_honest_remembers(
+    set_back: bool, took: int, told: bool, *, lies: bool
 ) -> None:
     world = schedule("walk.sum", 11, kinds=("double",)).world()
     with suppress(RunFailed, Hung):
@@ -85,5 +94,6 @@ def test_a_second_content_is_a_conflict_unless_a_disk_forgot_what_nobody_remembe
     oracle.violations.clear()
     oracle._took = lambda _receiver, _sender: took
     oracle.set_back = {sender} if set_back else set()
+    oracle._liars |= {receiver} if lies else set()
     oracle._data(sender, receiver, 1, packed + b"!", b"")
     assert ("conflict" in {violation.kind for violation in oracle.violations}) is told

@@ -631,6 +631,27 @@ def test_a_restart_waits_for_answers_and_not_for_old_words() -> None:
     assert (peers.expected_hellos, peers.fresh) == (set(), True)
 
 
+@pytest.mark.parametrize("both_ask", [False, True])
+@pytest.mark.parametrize("copies", [1, 2, 5])
+def test_copies_of_hellos_come_to_an_end(copies: int, *, both_ask: bool) -> None:
+    """Each frame arrives several times at once, as from a network that repeats it; both are sure in the end."""
+    ends = peers_of_control(0), peers_of_control(1)
+    for me in (0, 1) if both_ask else (0,):
+        ends[me].ask(1 - me)
+    frames = 0
+    for _ in range(12):
+        for me in (0, 1):
+            told = [frame for _, frame in ends[me].frames]
+            ends[me].frames.clear()
+            frames += len(told)
+            for frame in told:
+                for _ in range(copies):
+                    ends[1 - me]._out_of_order(ends[1 - me].link(me), opened(me, 1 - me, frame, 3), 2.0)
+    assert [end.frames for end in ends] == [[], []], "they are quiet"
+    assert frames <= 2 + 2 * copies + 2 * copies**2
+    assert [end.link(1 - me).asked for me, end in enumerate(ends)] == [None, None]
+
+
 def test_who_is_shown_to_have_forgotten_says_so_and_stops() -> None:
     peers = peers_of_control(0)
     ahead = Hello(5, bytes(16), 0, bytes(16), 0)
