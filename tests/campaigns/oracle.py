@@ -70,8 +70,8 @@ class WireOracle:
         self._sent: dict[tuple[Peer, Peer], list[tuple[bytes, bytes | None]]] = {}  # None: pieces are still to be sent
         self._forgotten: set[Peer] = set()
         self._pieces: dict[tuple[Peer, Peer, int], dict[int, bytes]] = {}
-        self._said: dict[tuple[object, ...], bytes] = {}
-        self._at: dict[tuple[Peer, int, int], set[Peer]] = {}  # sender, item and step -> honest users who got it
+        self._said: dict[tuple[object, ...], tuple[bytes, Peer, int]] = {}  # first, and to whom as which number
+        self._at: dict[tuple[Peer, int, int], dict[Peer, int]] = {}  # sender, item and step -> honest users, numbers
         self.out: set[Peer] = set()  # as honest bootstrap told anybody
         self.set_back: set[Peer] = set()  # whose disk forgot what it had stored
         self.begun = False  # bootstrap has told users to go
@@ -120,8 +120,7 @@ class WireOracle:
             self.traffic.again += 1
         before, known = messages[number - 1]
         if before != packed or (known is not None and value is not None and known != value):
-            told = receiver not in self._liars and self._took(receiver, sender) >= number
-            if sender in self.set_back and not told:
+            if not self._remembered(sender, receiver, number):
                 del messages[number - 1 :]  # it forgot what nobody else remembers, or what a liar keeps to itself
                 self._forgotten.add(sender)
                 return self._data(sender, receiver, number, packed, value)
@@ -135,10 +134,15 @@ class WireOracle:
         except CodecError as error:
             self._say("unreadable", f"{_way(sender, receiver)}: message {number}: {error}")
             return False
-        self._message(sender, receiver, message, value[SALT_BYTES:])
+        self._message(sender, receiver, message, value[SALT_BYTES:], number)
         return message.type not in QUIET and receiver not in self._liars
 
-    def _message(self, sender: Peer, receiver: Peer, message: Message, value: bytes) -> None:
+    def _remembered(self, sender: Peer, receiver: Peer, number: int) -> bool:
+        """Return whether what was sent is known: by its sender, whose disk forgot nothing, or by an honest receiver."""
+        honest = receiver not in self._liars
+        return sender not in self.set_back or (honest and self._took(receiver, sender) >= number)
+
+    def _message(self, sender: Peer, receiver: Peer, message: Message, value: bytes, number: int) -> None:
         if not self._table.fits(message, has_value=bool(value)):
             self._say("malformed", f"{_way(sender, receiver)}: a message {message.type} that the table does not know")
             return
@@ -149,13 +153,17 @@ class WireOracle:
         custody = self._table.custody_of(message)
         if value and step is not None:
             key = (sender, item, step) if custody else (sender, receiver, message.type, item, step)
-            if self._said.setdefault(key, value) != value and sender not in self._forgotten:
+            before, *place = self._said.setdefault(key, (value, receiver, number))
+            if before != value and not self._remembered(sender, *place):
+                self._forgotten.add(sender)
+            elif before != value and sender not in self._forgotten:
                 self._say("redrawn", f"{_way(sender, receiver)}: {message.type} of step {step} has a second value")
         if custody and is_user(sender) and is_user(receiver) and receiver not in self._liars:
-            holders = self._at.setdefault((sender, custody.item, custody.step), set())
-            if not holders - {receiver} <= self.out:
+            holders = self._at.setdefault((sender, custody.item, custody.step), {})
+            others = holders.keys() - {receiver} - self.out
+            if any(self._remembered(sender, other, holders[other]) for other in others):
                 self._say("doubled", f"{_way(sender, receiver)}: an item of step {step} is with two users")
-            holders.add(receiver)
+            holders[receiver] = number
 
 
 def _way(sender: Peer, receiver: Peer) -> str:

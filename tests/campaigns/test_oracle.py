@@ -42,11 +42,13 @@ def test_a_second_value_for_the_same_step_is_seen() -> None:
     assert {violation.kind for violation in world.oracle.violations} == {"redrawn"}
 
 
-class _Forgets(dict[tuple[object, ...], bytes]):
+class _Forgets(dict[tuple[object, ...], tuple[bytes, int, int]]):
     """Remembers another value than what was said."""
 
-    def setdefault(self, key: tuple[object, ...], default: bytes = b"") -> bytes:
-        return super().setdefault(key, default + b"?")
+    def setdefault(
+        self, key: tuple[object, ...], default: tuple[bytes, int, int] = (b"", 0, 0)
+    ) -> tuple[bytes, int, int]:
+        return super().setdefault(key, (default[0] + b"?", *default[1:]))
 
 
 def test_honest_runs_are_clean_and_frames_are_counted() -> None:
