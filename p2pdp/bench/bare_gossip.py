@@ -28,11 +28,11 @@ from p2pdp.cluster.processes import fork, wait_for
 from p2pdp.core.errors import RunFailed
 from p2pdp.core.ids import Peer
 from p2pdp.crypto.boxes import MAC_BYTES, box, large_box, large_unbox, unbox
+from p2pdp.crypto.channel import NACL_FRAME_BYTES_MAX
 from p2pdp.crypto.entropy import NONCE_BYTES, SystemEntropy, random_bytes
 from p2pdp.crypto.identity import RunKey
 
 _NUMBER: Final = Struct(">I")
-_BOXED_MAX: Final = 16384  # larger frames are boxed as `Channel` does
 
 Graph = Sequence[Sequence[Peer]]
 
@@ -93,7 +93,7 @@ class BareUser:
         self._shared = shared
         self._frame_bytes = frame_bytes
         self._text = bytes(frame_bytes - NONCE_BYTES - MAC_BYTES)
-        is_large = frame_bytes > _BOXED_MAX
+        is_large = frame_bytes > NACL_FRAME_BYTES_MAX
         self._box, self._unbox = large_box if is_large else box, large_unbox if is_large else unbox
         self._rounds = rounds
         self._entropy = SystemEntropy()

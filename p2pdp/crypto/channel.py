@@ -47,7 +47,8 @@ _HEADER_BYTES: Final = _SENDER_END + _PEER_BYTES
 # The smallest frame is by far the most frequent: what `pad` makes of what fits into it, in one step.
 _SMALLEST_BYTES: Final = FRAME_SIZES[0] - _OUTER_BYTES
 _LARGE_BYTES: Final = 4096  # from here on it pays to copy a value once only
-_BOXED_MAX: Final = FRAME_SIZES[3] - _OUTER_BYTES  # longer texts are boxed as large ones
+NACL_FRAME_BYTES_MAX: Final = FRAME_SIZES[3]  # larger frames hold boxes for large texts
+_BOXED_MAX: Final = NACL_FRAME_BYTES_MAX - _OUTER_BYTES
 _MARKER: Final = 0x80
 _ROOM: Final = b"\x80" + bytes(_SMALLEST_BYTES)
 _BOX_AT: Final = FRAME_HEADER_BYTES + NONCE_BYTES

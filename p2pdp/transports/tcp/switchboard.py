@@ -7,9 +7,9 @@ written. The first record of a number names the slot that is called, and one wit
 dialled the socket begins streams in it.
 
 Guarantee: what is written to a stream arrives in order, and before its end. Where a socket breaks, all its streams do.
-At most `RECORDS_A_TURN` are taken from a socket before each other one had its turn, so what bootstrap asks waits for
-no flood of others.
-A socket begins with a key that the launcher gave to the processes of this run, so from nobody else anything is read.
+At most `RECORDS_A_TURN` records are taken from a socket before each other one had its turn, so what bootstrap asks
+waits for no flood of others. A socket begins with a key that the launcher gave to the processes of this run, so nothing
+is read from anybody else.
 
 The caller owes: what a stream has to send is bounded by who writes to it (`get_write_buffer_size`), since one that is
 not read by its protocol keeps what comes. What a stream that is dropped had written stays in the socket, which breaks
